@@ -1,0 +1,4 @@
+export * from './env.ts'
+export * from './errors.ts'
+export * from './seams.ts'
+export * from './types.ts'

@@ -1,0 +1,21 @@
+/** Bounds of the consensus layer. Every queue and buffer has one, and says what happens when it is full. */
+
+/** Bytes of entries in one append message; a larger single entry still travels alone. */
+export const appendBytesMax = 1024 * 1024
+/** Append messages in flight to one follower before the leader waits for an answer. */
+export const inflightMessagesMax = 256
+/** Bytes of proposed, uncommitted entries at the leader; beyond it propose answers 'overloaded'. */
+export const uncommittedBytesMax = 64 * 1024 * 1024
+/** Bytes of one entry; etcd's default request limit is 1.5 MiB, an API object of 3 MiB must pass. */
+export const entryBytesMax = 8 * 1024 * 1024
+/** Heartbeat interval and election timeout, etcd's defaults. */
+export const heartbeatMs = 100
+export const electionTimeoutTicks = 10
+/** Entries kept in memory behind the newest checkpoint so that a lagging follower needs no snapshot. */
+export const catchUpEntries = 5_000
+/** Applied entries, and WAL bytes, after which the driver asks the state machine for a checkpoint. */
+export const checkpointEntries = 10_000
+export const checkpointWalBytes = 32 * 1024 * 1024
+/** WAL segments: the first is small so that a first start stays fast. */
+export const walFirstSegmentBytes = 1024 * 1024
+export const walSegmentBytes = 16 * 1024 * 1024

@@ -1,0 +1,14 @@
+export * from './errors.ts'
+export * from './store.ts'
+export {
+  DiskError,
+  silentLogger,
+  type Clock,
+  type Disk,
+  type DiskFile,
+  type Env,
+  type Logger,
+  type Random,
+  type Scheduler,
+  type Timer,
+} from '../raft/index.ts'
