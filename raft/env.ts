@@ -40,8 +40,11 @@ export interface Scheduler {
 
 /** Rejects only with DiskError, whose `code` is the system's (`ENOENT`, `ENOSPC`, `EIO`, …). */
 export interface Disk {
-  /** Opens for reading and writing; `create` makes the file and fails with EEXIST when it is there. */
-  open(path: string, mode: 'read' | 'readWrite' | 'create'): Promise<DiskFile>
+  /**
+   * Opens for reading and writing; `create` makes the file and fails with EEXIST when it is there. `durable` opens an
+   * existing file whose write() resolves only once the bytes are on stable storage: write and sync in one system call.
+   */
+  open(path: string, mode: 'read' | 'readWrite' | 'durable' | 'create'): Promise<DiskFile>
   readFile(path: string): Promise<Uint8Array>
   /** Names of the entries, in byte order. */
   list(path: string): Promise<readonly string[]>
@@ -60,7 +63,7 @@ export interface Disk {
 export interface DiskFile {
   /** Fills `buffer` from `position`; returns how many bytes were there (fewer only at the end of the file). */
   read(buffer: Uint8Array, position: number): Promise<number>
-  /** Writes all chunks one behind the other from `position`. Not durable before sync. */
+  /** Writes all chunks one behind the other from `position`. Not durable before sync, unless opened `durable`. */
   write(chunks: readonly Uint8Array[], position: number): Promise<void>
   /** fdatasync. An error means: what was written since the last sync may be lost. Never retry (fsyncgate). */
   sync(): Promise<void>
