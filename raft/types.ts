@@ -74,8 +74,17 @@ export type Message =
       readonly lastTerm: Term
       /** A leadership transfer ignores the leader lease of CheckQuorum. */
       readonly transfer: boolean
+      /** What the sender knows to be committed: spreads a committed membership that no leader is left to announce. */
+      readonly commit: Index
+      readonly commitTerm: Term
     })
-  | (Addressed & { readonly type: 'preVoteResponse' | 'voteResponse'; readonly reject: boolean })
+  | (Addressed & {
+      readonly type: 'preVoteResponse' | 'voteResponse'
+      readonly reject: boolean
+      /** As in the request (etcd-io/etcd#12359). */
+      readonly commit: Index
+      readonly commitTerm: Term
+    })
   | (Addressed & { readonly type: 'heartbeat' | 'heartbeatResponse'; readonly commit: Index; readonly readId: bigint })
   | (Addressed & { readonly type: 'snapshot'; readonly snapshot: SnapshotMeta })
   | (Addressed & { readonly type: 'readIndex'; readonly readId: bigint })
