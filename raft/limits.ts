@@ -19,3 +19,21 @@ export const checkpointWalBytes = 32 * 1024 * 1024
 /** WAL segments: the first is small so that a first start stays fast. */
 export const walFirstSegmentBytes = 1024 * 1024
 export const walSegmentBytes = 16 * 1024 * 1024
+/** Bytes that appends may wait in front of the running WAL write; beyond it append rejects ERR_OVERLOADED. */
+export const walQueueBytesMax = 2 * uncommittedBytesMax
+/** Bytes of one WAL batch, unless a single append is larger; what does not fit goes in the next batch. */
+export const walBatchBytesMax = 16 * 1024 * 1024
+/** Bytes of one peer frame; a peer that announces more is cut off. */
+export const frameBytesMax = 16 * 1024 * 1024
+/** Messages of peers waiting for the node's loop; beyond it they are dropped, as a network may. */
+export const inboxMessagesMax = 4096
+/** Proposals waiting at one member for their local apply; beyond it propose rejects ERR_OVERLOADED. */
+export const pendingProposalsMax = 20_000
+/** Linearizable reads waiting at one member; beyond it readIndex rejects ERR_OVERLOADED. */
+export const pendingReadsMax = 50_000
+/** Bytes of entries kept in memory behind the newest checkpoint for lagging followers. */
+export const catchUpBytesMax = 16 * 1024 * 1024
+/** A read round without an answer is tried again, with a new id, after this long. */
+export const readRetryMs = 500
+/** The longest the node's loop works before it lets other things run. */
+export const sliceMsMax = 5

@@ -1,0 +1,5 @@
+export type { WalMarker, WalMetadata, WalRecords } from './format.ts'
+export { inspectWal, summarizeWal, summaryOf } from './inspection.ts'
+export type { WalInspection } from './inspection.ts'
+export { Wal, openWal } from './wal.ts'
+export type { OpenedWal, WalInitial, WalOptions, WalRecovered } from './wal.ts'
