@@ -1,0 +1,57 @@
+import type { ResourceGroup, ResourceInfo } from '../../schemas/index.ts'
+import { namedGroups, type ServedApi } from './legacy-discovery.ts'
+
+export type AggregatedVersion = 'v2' | 'v2beta1'
+
+/** `/api` (the core group) or `/apis` (all others) as one APIGroupDiscoveryList (KEP-3352). */
+export function apiGroupDiscoveryList(api: ServedApi, prefix: 'api' | 'apis', as: AggregatedVersion): object {
+  const groups = prefix === 'api' ? api.groups.filter(({ group }) => group === '') : namedGroups(api)
+  return {
+    kind: 'APIGroupDiscoveryList',
+    apiVersion: `apidiscovery.k8s.io/${as}`,
+    metadata: {},
+    items: groups.map((group) => groupDiscovery(group, api.resources)),
+  }
+}
+
+function groupDiscovery({ group, versions }: ResourceGroup, resources: readonly ResourceInfo[]): object {
+  const own = resources.filter((resource) => resource.group === group).sort((a, b) => (a.plural < b.plural ? -1 : 1))
+  return {
+    metadata: { ...(group === '' ? {} : { name: group }), creationTimestamp: null },
+    versions: versions.map(({ version }) => ({
+      version,
+      resources: own.flatMap((resource) => resourceDiscovery(resource, version)),
+      freshness: 'Current',
+    })),
+  }
+}
+
+function resourceDiscovery(resource: ResourceInfo, version: string): object[] {
+  const served = resource.served.find(({ gvk }) => gvk.version === version)
+  if (served === undefined) return []
+  const subresources = [...resource.subresources].sort((a, b) => (a.name < b.name ? -1 : 1))
+  return [
+    {
+      resource: resource.plural,
+      responseKind: { group: served.gvk.group, version: served.gvk.version, kind: served.gvk.kind },
+      scope: resource.namespaced ? 'Namespaced' : 'Cluster',
+      singularResource: resource.singular,
+      verbs: resource.verbs,
+      ...(resource.shortNames.length > 0 ? { shortNames: resource.shortNames } : {}),
+      ...(resource.categories.length > 0 ? { categories: resource.categories } : {}),
+      ...(subresources.length > 0
+        ? {
+            subresources: subresources.map(({ name, gvk, verbs }) => ({
+              subresource: name,
+              responseKind: {
+                group: gvk.group,
+                version: gvk.group === resource.group ? version : gvk.version,
+                kind: gvk.kind,
+              },
+              verbs,
+            })),
+          }
+        : {}),
+    },
+  ]
+}

@@ -1,0 +1,260 @@
+import type { Env } from '../storage/index.ts'
+import { authenticateWith, type Authenticator, mastersGroup } from './authentication/authenticator.ts'
+import { type Attributes, type Authorizer, forbiddenText } from './authorization/authorizer.ts'
+import { ApiError, badRequest, forbidden, methodNotSupported } from './errors.ts'
+import type { Exchange, ExchangeHandler } from './exchange.ts'
+import { deadlineMs } from './filters/deadline.ts'
+import { GuardedReply } from './filters/guarded-reply.ts'
+import { InFlight } from './filters/in-flight.ts'
+import { guardLoopback } from './filters/loopback-guard.ts'
+import { requestSignal } from './filters/request-signal.ts'
+import { Warnings } from './filters/warnings.ts'
+import {
+  hasTrailingPath,
+  isLongRunning,
+  isMutating,
+  namedByPath,
+  parseTarget,
+  requestInfo,
+  type RequestTarget,
+} from './request-info.ts'
+import { apiErrorOf, timeoutError, tooManyRequests } from './status.ts'
+import { writeNotFound, writeStatus } from './status-reply.ts'
+import type { ApiRequest, Handler, RequestInfo, RequestScope, ResourceRegistry, UserInfo } from './types.ts'
+
+/** Paths outside the resources: discovery, health, version, OpenAPI. Returns false when the path is not one of them. */
+export type PathHandler = (request: ApiRequest, reply: GuardedReply) => Promise<boolean>
+
+/** Which handler serves a verb of a resource; undefined: none does, although discovery lists the verb. */
+export type HandlerFor = (scope: RequestScope, info: RequestInfo) => Handler | undefined
+
+export interface Dispatcher {
+  readonly handle: ExchangeHandler
+  /** Requests under way, watches included. */
+  readonly active: number
+  /** Resolves when none is under way. */
+  idle(): Promise<void>
+  /** From now on requests are refused with 503, health checks excepted. */
+  refuse(): void
+  /** Aborts the signal of every request under way. */
+  abort(): void
+}
+
+/**
+ * The filters of every request, outermost first: audit id and cache headers, panic recovery, request info, deadline,
+ * authentication, flow control, authorization, handler (kubernetes/apiserver server/config.go DefaultBuildHandlerChain).
+ */
+export function createDispatcher(options: {
+  readonly env: Env
+  readonly registry: ResourceRegistry
+  readonly authenticators: readonly Authenticator[]
+  readonly authorizer: Authorizer
+  readonly handlerFor: HandlerFor
+  readonly paths: PathHandler
+  readonly requestTimeoutMs: number
+  readonly inFlight?: InFlight
+}): Dispatcher {
+  const { env, registry, authorizer } = options
+  const authenticate = authenticateWith(options.authenticators)
+  const inFlight = options.inFlight ?? new InFlight()
+  const stop = new AbortController()
+  let active = 0
+  let refusing = false
+  let idleWaiters: (() => void)[] = []
+
+  return {
+    get active() {
+      return active
+    },
+    idle: () => (active === 0 ? Promise.resolve() : new Promise((resolve) => idleWaiters.push(resolve))),
+    refuse() {
+      refusing = true
+    },
+    abort() {
+      stop.abort(new DOMException('the server is shutting down', 'AbortError'))
+    },
+    handle(exchange) {
+      active += 1
+      void serve(exchange).finally(() => {
+        active -= 1
+        if (active > 0) return
+        const waiters = idleWaiters
+        idleWaiters = []
+        for (const run of waiters) run()
+      })
+    },
+  }
+
+  /** Never rejects: whatever goes wrong becomes an answer, or a cut stream when the answer has begun. */
+  async function serve(exchange: Exchange): Promise<void> {
+    const guarded = new GuardedReply(exchange.reply)
+    try {
+      exchange.reply.setHeader('Audit-Id', auditId(env, exchange.headers['audit-id']))
+      exchange.reply.setHeader('Cache-Control', 'no-cache, private')
+      await route(exchange, guarded)
+    } catch (error) {
+      fail(exchange, guarded, error)
+    }
+  }
+
+  function fail(exchange: Exchange, guarded: GuardedReply, error: unknown): void {
+    const { reply } = exchange
+    const failure = apiErrorOf(error)
+    if (failure.code >= 500 && failure.reason === 'InternalError') {
+      env.log.error({ method: exchange.method, target: exchange.target, error: describe(error) }, 'request failed')
+    }
+    guarded.abandon()
+    if (reply.finished) return
+    // half an answer cannot be taken back: the client must see that it is broken
+    if (reply.started) reply.destroy()
+    else writeStatus(exchange, failure)
+  }
+
+  async function route(exchange: Exchange, reply: GuardedReply): Promise<void> {
+    const target = parseTarget(exchange.target)
+    if (target === undefined) throw badRequest('the request path cannot be decoded')
+    if (exchange.listener === 'loopback') guardLoopback(exchange)
+    const info = requestInfo(exchange.method, target)
+    if (refusing && !isHealthPath(info.path)) throw shuttingDown()
+    const longRunning = isLongRunning(info)
+    const deadline = deadlineMs(target.query, options.requestTimeoutMs)
+    const user = authenticate(exchange)
+
+    const leave = longRunning || user.groups.includes(mastersGroup) ? nothing : inFlight.enter(isMutating(info))
+    if (leave === undefined) throw tooManyRequests()
+    const scoped = requestSignal({
+      client: exchange.signal,
+      stop: stop.signal,
+      scheduler: env.scheduler,
+      deadlineMs: longRunning ? undefined : deadline,
+      // answered here and now, even while the handler still waits for something that ignores its signal
+      onExpired: () => fail(exchange, reply, timeoutError()),
+    })
+    try {
+      authorize(info, user, exchange)
+      const warnings = new Warnings()
+      const request: ApiRequest = {
+        info,
+        method: exchange.method,
+        query: target.query,
+        headers: exchange.headers,
+        user,
+        signal: scoped.signal,
+        body: () => exchange.body(),
+        warn(message) {
+          const values = warnings.add(message)
+          if (values !== undefined) exchange.reply.setHeader('Warning', values)
+        },
+      }
+      if (info.isResourceRequest) await serveResource(exchange, target, request, reply)
+      else if (!(await options.paths(request, reply))) writeNotFound(exchange)
+      if (!exchange.reply.started && !exchange.reply.finished) throw new Error(`no answer to ${info.verb} ${info.path}`)
+      // a stream goes on after its handler returned: it holds its slot and its signal until its last byte is out
+      await new Promise<void>((resolve) => exchange.reply.onFinished(resolve))
+    } catch (error) {
+      // what a handler says about its aborted calls is noise when the deadline was the cause
+      if (scoped.expired) return
+      if (exchange.signal.aborted) return
+      throw scoped.signal.aborted && stop.signal.aborted ? shuttingDown() : error
+    } finally {
+      scoped.release()
+      leave()
+    }
+  }
+
+  function authorize(info: RequestInfo, user: UserInfo, exchange: Exchange): void {
+    const attributes: Attributes = info.isResourceRequest
+      ? { ...info, isResourceRequest: true, user }
+      : { isResourceRequest: false, user, verb: info.verb, path: info.path }
+    if (authorizer.authorize(attributes).allowed) return
+    const why = forbiddenText(attributes)
+    exchange.reply.setHeader('X-Content-Type-Options', 'nosniff')
+    if (info.isResourceRequest) throw forbidden(info, info.name, why)
+    throw new ApiError(403, 'Forbidden', `forbidden: ${why}`, { details: {} })
+  }
+
+  async function serveResource(
+    exchange: Exchange,
+    target: RequestTarget,
+    request: ApiRequest,
+    reply: GuardedReply,
+  ): Promise<void> {
+    const { info } = request
+    const scope = registry.find(info.group, info.version, info.resource, info.subresource)
+    if (scope === undefined || !pathFits(scope, info, target)) {
+      writeNotFound(exchange)
+      return
+    }
+    checkSegment('Name', info.name)
+    checkSegment('Namespace', info.namespace)
+    const verbs = scope.subresource?.verbs ?? scope.resource.verbs
+    const handler =
+      verbs.includes(info.verb) && verbFits(scope, info, target) ? options.handlerFor(scope, info) : undefined
+    if (handler === undefined) throw methodNotSupported(info, info.verb)
+    await handler(scope, request, reply)
+  }
+}
+
+const nothing = (): void => {}
+
+/** A namespaced resource lies under a namespace unless all are listed; a cluster-scoped one never does. */
+function pathFits(scope: RequestScope, info: RequestInfo, target: RequestTarget): boolean {
+  if (hasTrailingPath(info, target) && info.subresource !== 'proxy') return false
+  if (info.subresource !== '' && info.name === '') return false
+  if (info.resource === 'namespaces' && info.group === '') return info.namespace === '' || info.namespace === info.name
+  if (!scope.resource.namespaced) return info.namespace === ''
+  return info.namespace !== '' || !namedByPath(info, target)
+}
+
+/** What the method needs of the path: POST goes to the collection, PUT and PATCH to a name, writes into one namespace. */
+function verbFits(scope: RequestScope, info: RequestInfo, target: RequestTarget): boolean {
+  const named = namedByPath(info, target)
+  const everywhere = scope.resource.namespaced && info.namespace === ''
+  switch (info.verb) {
+    case 'create':
+      return !everywhere && named === (info.subresource !== '')
+    case 'update':
+    case 'patch':
+    case 'delete':
+      return named
+    case 'deletecollection':
+      return !everywhere
+    default:
+      return true
+  }
+}
+
+/** Names become store keys: one segment, nothing that climbs (apimachinery api/validation/path). */
+function checkSegment(what: 'Name' | 'Namespace', value: string): void {
+  let fault: string | undefined
+  if (value === '.' || value === '..') fault = `may not be '${value}'`
+  else if (value.includes('/')) fault = "may not contain '/'"
+  else if (value.includes('%')) fault = "may not contain '%'"
+  if (fault !== undefined) throw badRequest(`${what} parameter invalid: ${JSON.stringify(value)}: ${fault}`)
+}
+
+function shuttingDown(): ApiError {
+  return new ApiError(503, 'ServiceUnavailable', 'the server is shutting down', { details: { retryAfterSeconds: 1 } })
+}
+
+function isHealthPath(path: string): boolean {
+  return /^\/(?:healthz|livez|readyz)(?:\/|$)/.test(path)
+}
+
+/** The caller's, when it is printable and short; else a new random UUID (RFC 9562 version 4). */
+function auditId(env: Env, asked: string | undefined): string {
+  if (asked !== undefined && /^[\x21-\x7e]{1,64}$/.test(asked)) return asked
+  return randomUuid(env.random.bytes(16))
+}
+
+export function randomUuid(bytes: Uint8Array): string {
+  const own = Uint8Array.from(bytes.subarray(0, 16))
+  own[6] = ((own[6] ?? 0) & 0x0f) | 0x40
+  own[8] = ((own[8] ?? 0) & 0x3f) | 0x80
+  const hex = Buffer.from(own).toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
