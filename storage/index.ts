@@ -1,4 +1,5 @@
 export * from './errors.ts'
+export { createMemoryStore } from './memory-store.ts'
 export * from './store.ts'
 export {
   DiskError,
