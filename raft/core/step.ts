@@ -46,7 +46,11 @@ function meetTerms(state: State, message: Message): boolean {
   }
   // A granted pre-vote answers with the term we asked for, which nobody has begun yet.
   if (message.type === 'preVoteResponse' && !message.reject) return true
+  const { role, electionElapsed } = state
   becomeFollower(state, message.term, isLeaderMessage(message) ? message.from : NOBODY)
+  // Only a granted vote restarts a follower's timer (figure 2, rules for servers): members whose logs cannot win must
+  // not keep the one that can from standing.
+  if (message.type === 'vote' && role === 'follower') state.electionElapsed = electionElapsed
   return true
 }
 
