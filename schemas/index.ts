@@ -1,2 +1,18 @@
+export * from './descriptors.ts'
 export * from './errors.ts'
+export * from './json/decode.ts'
+export * from './json/encode.ts'
+export { parseJson } from './json/parse.ts'
+export { newObject } from './json/reader.ts'
+export * from './limits.ts'
+export * from './resources.ts'
+export {
+  canonicalQuantity,
+  compareQuantities,
+  formatQuantity,
+  parseQuantity,
+  roundQuantityUp,
+} from './scalars/quantity.ts'
+export type { Quantity } from './scalars/quantity.ts'
 export * from './types.ts'
+export * from './patch/index.ts'

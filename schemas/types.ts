@@ -44,7 +44,14 @@ export interface FieldDescriptor {
   readonly patch?: { readonly strategies: readonly ('merge' | 'replace' | 'retainKeys')[]; readonly mergeKey?: string }
   /** Server-side apply merge kind; absent = atomic. */
   readonly list?: { readonly type: 'atomic' | 'set' | 'map'; readonly keys: readonly string[] }
+  /** A map, or an embedded struct, that server-side apply owns as one value. */
   readonly mapAtomic?: boolean
+  /** A Go pointer that is always written: absent is `null` rather than the zero value. */
+  readonly nullable?: boolean
+  /** The Go type as decoding errors name it, where `type` does not tell: "v1.Protocol". */
+  readonly goType?: string
+  /** Served, but dropped by the strategies while this feature gate is off. */
+  readonly featureGate?: string
 }
 
 export interface TypeDescriptor {
@@ -54,6 +61,8 @@ export interface TypeDescriptor {
   readonly fields: readonly FieldDescriptor[]
   readonly byJsonName: ReadonlyMap<string, FieldDescriptor>
   readonly preserveUnknown: boolean
+  /** Server-side apply owns values of this type as one, as items of a list too. */
+  readonly atomic?: boolean
 }
 
 export interface FieldProblem {
@@ -96,4 +105,13 @@ export interface SubresourceInfo {
   readonly verbs: readonly string[]
   /** The kind it takes and answers; group and version as discovery shows them. */
   readonly gvk: GVK
+}
+
+/** A group of the built-in API, in the order discovery lists them. */
+export interface ResourceGroup {
+  readonly group: string
+  /** groupPriorityMinimum of its APIServices: higher comes first. */
+  readonly priority: number
+  /** In order of preference; `priority` is the versionPriority of its APIService. */
+  readonly versions: readonly { readonly version: string; readonly priority: number }[]
 }

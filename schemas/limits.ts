@@ -1,0 +1,12 @@
+/**
+ * Objects and arrays inside each other, the outermost one counting. More is ERR_DEPTH. Go's decoder takes
+ * 10,000; ours stops earlier because everything behind it (patch, merge, encoding) recurses over the value
+ * and must stay far from the end of the stack. No real object is 100 deep.
+ */
+export const nestingDepthMax = 1_000
+
+/** Unknown and duplicate fields reported of one object, as in Go's decoder; later ones are only dropped. */
+export const fieldProblemsMax = 100
+
+/** Nodes that the aliases of one YAML document may expand to; more is ERR_SYNTAX (an alias bomb). */
+export const yamlAliasCountMax = 10_000
