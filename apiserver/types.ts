@@ -82,6 +82,8 @@ export interface RequestScope {
   readonly served: ServedVersion
   readonly subresource: SubresourceInfo | undefined
   readonly strategy: Strategy
+  /** List items keep kind and apiVersion (custom resources); built-in kinds leave them out. */
+  readonly itemTypeMeta?: boolean
 }
 
 export type Handler = (scope: RequestScope, request: ApiRequest, reply: ApiReply) => Promise<void>
@@ -161,6 +163,8 @@ export interface Strategy {
   readonly fieldLabels: readonly string[]
   /** Shared space (clusterIP, nodePort): compares and puts that join the object's own transaction. */
   claims?(object: ObjectValue, old: ObjectValue | undefined): readonly { readonly compare: Compare; readonly op: Op }[]
+  /** Claims of `old` that `object` (undefined: deleted) no longer needs; they join the same transaction. */
+  releases?(object: ObjectValue | undefined, old: ObjectValue): readonly Op[]
 }
 
 /** Every failure that a client sees; becomes a v1 Status in one place (status.ts). */

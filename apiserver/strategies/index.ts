@@ -1,0 +1,83 @@
+import type { ResourceInfo } from '../../schemas/index.ts'
+import type { Strategy } from '../types.ts'
+import {
+  apiServiceRules,
+  certificateSigningRequestRules,
+  customResourceDefinitionRules,
+  eventRules,
+  ipAddressRules,
+  leaseRules,
+  nodeRules,
+} from './cluster-kinds.ts'
+import { configMapRules, secretRules } from './config-data.ts'
+import { genericStrategy } from './generic-strategy.ts'
+import type { KindRules } from './kind-rules.ts'
+import { kindKey } from './kind-table.ts'
+import { namespaceRules } from './namespace.ts'
+import { ingressRules, networkPolicyRules } from './networking.ts'
+import { podRules } from './pod.ts'
+import { clusterRoleBindingRules, clusterRoleRules, roleBindingRules, roleKindRules } from './rbac.ts'
+import { serviceRules } from './service.ts'
+import {
+  persistentVolumeClaimRules,
+  persistentVolumeRules,
+  priorityClassRules,
+  storageClassRules,
+} from './storage-kinds.ts'
+import {
+  cronJobRules,
+  daemonSetRules,
+  deploymentRules,
+  horizontalPodAutoscalerRules,
+  jobRules,
+  podDisruptionBudgetRules,
+  podTemplateRules,
+  replicaSetRules,
+  replicationControllerRules,
+  statefulSetRules,
+} from './workload.ts'
+
+const rulesByKind: Readonly<Record<string, KindRules>> = {
+  '/configmaps': configMapRules,
+  '/events': eventRules,
+  '/namespaces': namespaceRules,
+  '/nodes': nodeRules,
+  '/persistentvolumeclaims': persistentVolumeClaimRules,
+  '/persistentvolumes': persistentVolumeRules,
+  '/pods': podRules,
+  '/podtemplates': podTemplateRules,
+  '/replicationcontrollers': replicationControllerRules,
+  '/secrets': secretRules,
+  '/services': serviceRules,
+  'apiextensions.k8s.io/customresourcedefinitions': customResourceDefinitionRules,
+  'apiregistration.k8s.io/apiservices': apiServiceRules,
+  'apps/daemonsets': daemonSetRules,
+  'apps/deployments': deploymentRules,
+  'apps/replicasets': replicaSetRules,
+  'apps/statefulsets': statefulSetRules,
+  'autoscaling/horizontalpodautoscalers': horizontalPodAutoscalerRules,
+  'batch/cronjobs': cronJobRules,
+  'batch/jobs': jobRules,
+  'certificates.k8s.io/certificatesigningrequests': certificateSigningRequestRules,
+  'coordination.k8s.io/leases': leaseRules,
+  'events.k8s.io/events': eventRules,
+  'networking.k8s.io/ingresses': ingressRules,
+  'networking.k8s.io/ipaddresses': ipAddressRules,
+  'networking.k8s.io/networkpolicies': networkPolicyRules,
+  'policy/poddisruptionbudgets': podDisruptionBudgetRules,
+  'rbac.authorization.k8s.io/clusterrolebindings': clusterRoleBindingRules,
+  'rbac.authorization.k8s.io/clusterroles': clusterRoleRules,
+  'rbac.authorization.k8s.io/rolebindings': roleBindingRules,
+  'rbac.authorization.k8s.io/roles': roleKindRules,
+  'scheduling.k8s.io/priorityclasses': priorityClassRules,
+  'storage.k8s.io/storageclasses': storageClassRules,
+}
+
+/** How objects of this resource are made, changed and checked. Stateless: one per resource is enough. */
+export function strategyFor(resource: ResourceInfo): Strategy {
+  return genericStrategy(resource, rulesByKind[kindKey(resource)] ?? {})
+}
+
+export { factsOf, garbageCollectionOf, kindKey, nameRuleOf } from './kind-table.ts'
+export type { KindFacts } from './kind-table.ts'
+export type { KindRules, SubresourceRules } from './kind-rules.ts'

@@ -1,0 +1,166 @@
+import type { ObjectValue } from '../../schemas/index.ts'
+import type { Cause } from '../types.ts'
+import { duplicate, forbiddenField, immutableText, invalidValue, required, tooLong } from './field-error.ts'
+import {
+  byteLength,
+  dnsLabelProblems,
+  labelValueProblems,
+  maskedPrefix,
+  type NameRule,
+  qualifiedNameProblems,
+} from './names.ts'
+import { entriesAt, flagAt, numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from './object-fields.ts'
+
+/** apimachinery pkg/api/validation/objectmeta.go. */
+
+export const annotationBytesMax = 256 * 1024
+
+/** Checks metadata on create and update alike. */
+export function validateObjectMeta(
+  object: ObjectValue,
+  rules: { readonly namespaced: boolean; readonly nameRule: NameRule },
+): readonly Cause[] {
+  const causes: Cause[] = []
+  const at = 'metadata'
+  const metadata = objectAt(object, 'metadata') ?? {}
+  const name = textAt(metadata, 'name')
+  const generateName = textAt(metadata, 'generateName')
+  const namespace = textAt(metadata, 'namespace')
+  if (generateName !== '') {
+    const problems = rules.nameRule(maskedPrefix(generateName))
+    causes.push(...problems.map((problem) => invalidValue(`${at}.generateName`, generateName, problem)))
+  }
+  if (name === '') causes.push(required(`${at}.name`, 'name or generateName is required'))
+  else causes.push(...rules.nameRule(name).map((problem) => invalidValue(`${at}.name`, name, problem)))
+  if (rules.namespaced) {
+    if (namespace === '') causes.push(required(`${at}.namespace`))
+    else {
+      const problems = dnsLabelProblems(namespace)
+      causes.push(...problems.map((problem) => invalidValue(`${at}.namespace`, namespace, problem)))
+    }
+  } else if (namespace !== '') causes.push(forbiddenField(`${at}.namespace`, 'not allowed on this type'))
+  const generation = numberAt(metadata, 'generation') ?? 0
+  if (generation < 0) {
+    causes.push(invalidValue(`${at}.generation`, generation, 'must be greater than or equal to 0'))
+  }
+  causes.push(
+    ...validateLabels(metadata, 'labels', `${at}.labels`),
+    ...validateAnnotations(metadata, `${at}.annotations`),
+    ...validateOwnerReferences(metadata, `${at}.ownerReferences`),
+    ...validateFinalizers(metadata, `${at}.finalizers`),
+  )
+  return causes
+}
+
+export function validateLabels(parent: ObjectValue, field: string, at: string): readonly Cause[] {
+  const causes: Cause[] = []
+  for (const [key, value] of entriesAt(parent, field)) {
+    causes.push(...qualifiedNameProblems(key).map((problem) => invalidValue(at, key, problem)))
+    causes.push(...labelValueProblems(value).map((problem) => invalidValue(at, value, problem)))
+  }
+  return causes
+}
+
+export function validateAnnotations(metadata: ObjectValue, at: string): readonly Cause[] {
+  const causes: Cause[] = []
+  let bytes = 0
+  for (const [key, value] of entriesAt(metadata, 'annotations')) {
+    causes.push(...qualifiedNameProblems(key.toLowerCase()).map((problem) => invalidValue(at, key, problem)))
+    bytes += byteLength(key) + byteLength(value)
+  }
+  if (bytes > annotationBytesMax) causes.push(tooLong(at, annotationBytesMax))
+  return causes
+}
+
+function validateOwnerReferences(metadata: ObjectValue, at: string): readonly Cause[] {
+  const causes: Cause[] = []
+  let controller: string | undefined
+  for (const [index, reference] of objectsAt(metadata, 'ownerReferences').entries()) {
+    const where = `${at}[${index}]`
+    const apiVersion = textAt(reference, 'apiVersion')
+    const version = apiVersion.split('/').at(-1) ?? ''
+    if (version === '') causes.push(invalidValue(`${where}.apiVersion`, apiVersion, 'version must not be empty'))
+    for (const field of ['kind', 'name', 'uid'] as const) {
+      if (textAt(reference, field) === '') causes.push(invalidValue(`${where}.${field}`, '', 'must not be empty'))
+    }
+    if (apiVersion === 'v1' && textAt(reference, 'kind') === 'Event') {
+      causes.push(invalidValue(where, reference, '/v1, Kind=Event is disallowed from being an owner'))
+    }
+    if (flagAt(reference, 'controller')) {
+      const name = textAt(reference, 'name')
+      if (controller !== undefined) {
+        const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${name}`
+        causes.push(invalidValue(at, valueAt(metadata, 'ownerReferences'), text))
+      } else controller = name
+    }
+  }
+  return causes
+}
+
+function validateFinalizers(metadata: ObjectValue, at: string): readonly Cause[] {
+  const finalizers = textsAt(metadata, 'finalizers')
+  const causes: Cause[] = []
+  for (const finalizer of finalizers) {
+    causes.push(...qualifiedNameProblems(finalizer).map((problem) => invalidValue(at, finalizer, problem)))
+  }
+  if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
+    causes.push(invalidValue(at, finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'))
+  }
+  return causes
+}
+
+const immutableFields = [
+  'name',
+  'namespace',
+  'uid',
+  'creationTimestamp',
+  'deletionTimestamp',
+  'deletionGracePeriodSeconds',
+] as const
+
+/** What an update may not do to metadata; `object` has been through updateMetadata already. */
+export function validateObjectMetaUpdate(object: ObjectValue, old: ObjectValue): readonly Cause[] {
+  const causes: Cause[] = []
+  const metadata = objectAt(object, 'metadata') ?? {}
+  const before = objectAt(old, 'metadata') ?? {}
+  if (textAt(before, 'deletionTimestamp') !== '') {
+    const known = new Set(textsAt(before, 'finalizers'))
+    const added = textsAt(metadata, 'finalizers').filter((finalizer) => !known.has(finalizer))
+    if (added.length > 0) {
+      const list = `[]string{${added
+        .toSorted()
+        .map((name) => JSON.stringify(name))
+        .join(', ')}}`
+      causes.push(
+        forbiddenField(
+          'metadata.finalizers',
+          `no new finalizers can be added if the object is being deleted, found new finalizers ${list}`,
+        ),
+      )
+    }
+  }
+  for (const field of immutableFields) {
+    const value = valueAt(metadata, field)
+    const previous = valueAt(before, field)
+    // Go compares zero values: an absent namespace and an empty one are the same.
+    if (value !== previous && !(isZero(value) && isZero(previous) && field !== 'deletionGracePeriodSeconds')) {
+      causes.push(invalidValue(`metadata.${field}`, value, immutableText))
+    }
+  }
+  return causes
+}
+
+const isZero = (value: unknown): boolean => value === undefined || value === ''
+
+/** For lists whose entries must be unique by one text field: `[3].name: Duplicate value: "a"`. */
+export function validateUnique(items: readonly ObjectValue[], key: string, at: string): readonly Cause[] {
+  const causes: Cause[] = []
+  const seen = new Set<string>()
+  for (const [index, item] of items.entries()) {
+    const name = textAt(item, key)
+    if (name === '') continue
+    if (seen.has(name)) causes.push(duplicate(`${at}[${index}].${key}`, name))
+    seen.add(name)
+  }
+  return causes
+}
