@@ -14,6 +14,11 @@ export function handleAppend(state: State, message: MessageOf<'append'>): void {
   hear(state, message)
   const { log } = state
   if (message.previousIndex < log.commit) {
+    const term = log.termAt(message.previousIndex)
+    if (term !== undefined && term !== message.previousTerm) {
+      // A leader's log holds whatever is committed (section 5.4): this one is none.
+      return emit(state, { type: 'committedConflict', from: message.from, index: message.previousIndex })
+    }
     // A double or late one. What is committed is equal everywhere.
     return accept(state, message, log.commit)
   }
@@ -21,7 +26,6 @@ export function handleAppend(state: State, message: MessageOf<'append'>): void {
   const from = firstNew(state, message.entries)
   if (from < message.entries.length) {
     const { index } = message.entries[from]!
-    if (index <= log.commit) return emit(state, { type: 'committedConflict', from: message.from, index })
     if (index <= log.lastIndex) log.truncate(index)
     for (let i = from; i < message.entries.length; i++) log.append(message.entries[i]!)
   }

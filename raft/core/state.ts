@@ -171,6 +171,7 @@ export function becomeLeader(state: State): void {
   for (const member of state.membership.learners) trackMember(state, member, false)
   const self = state.progress.get(state.id)
   assert(self !== undefined, 'leader is not a member')
+  self.state = 'replicate'
   self.match = log.stable
   self.next = log.lastIndex + 1
   state.uncommittedBytes = log.bytesBetween({ after: log.commit, through: log.lastIndex })

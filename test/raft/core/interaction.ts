@@ -46,6 +46,13 @@ export class Interaction {
     join: (args) =>
       this.#add(this.#id(args), { voters: this.#ids(args, 'voters'), learners: this.#ids(args, 'learners') }, args),
     campaign: (args) => this.#of(args).core.campaign(),
+    // campaign and stabilize, told in one line.
+    elect: (args) => {
+      this.#of(args).core.campaign()
+      this.#stabilize({ words: [], named: new Map() })
+      this.#output = []
+      this.#status(this.#of(args))
+    },
     tick: (args) => {
       for (let i = 0; i < Number(args.named.get('count') ?? 1); i++) this.#of(args).core.tick()
     },
@@ -74,7 +81,7 @@ export class Interaction {
       this.#held.delete(this.#id(args))
     },
     restart: (args) => this.#restart(this.#of(args)),
-    'lose-log': (args) => this.#loseLog(this.#of(args), Number(args.named.get('after'))),
+    'lose-log': (args) => this.#loseLog(this.#of(args), args.named),
     unreachable: (args) => this.#of(args).core.reportUnreachable(BigInt(args.named.get('member')!)),
     status: (args) => {
       for (const word of args.words) this.#status(this.#members.get(BigInt(word))!)
@@ -194,8 +201,8 @@ export class Interaction {
 
   #deliver(args: Arguments, handle: (message: Message) => void): void {
     const matches = this.#matching(args)
-    const chosen = this.#network.filter(matches)
-    this.#network = this.#network.filter((message) => !matches(message))
+    const chosen = this.#network.filter(matches).slice(0, Number(args.named.get('count') ?? Infinity))
+    this.#network = this.#network.filter((message) => !chosen.includes(message))
     chosen.forEach(handle)
   }
 
@@ -240,9 +247,10 @@ export class Interaction {
   }
 
   /** A disk that lied about fsync, or a file restored from a backup. */
-  #loseLog(member: ClusterMember, after: number): void {
-    const { disk } = member
+  #loseLog({ disk }: ClusterMember, named: Arguments['named']): void {
+    const after = Number(named.get('after'))
     disk.entries = disk.entries.filter((entry) => entry.index <= after)
+    if (named.get('keepCommit') === 'true') return
     disk.hardState = { ...disk.hardState, commit: Math.min(disk.hardState.commit, after) }
   }
 

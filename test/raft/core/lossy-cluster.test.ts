@@ -11,6 +11,7 @@ interface Sum {
   reads: number
   snapshots: number
   committed: number
+  changes: number
 }
 
 function run(options: LossyClusterOptions, sum: Sum): void {
@@ -28,6 +29,7 @@ function run(options: LossyClusterOptions, sum: Sum): void {
   sum.reads += cluster.readsConfirmed
   sum.snapshots += cluster.snapshots
   sum.committed += cluster.committed
+  sum.changes += cluster.changes
 }
 
 const shapes: readonly { name: string; runs: number; options: Omit<LossyClusterOptions, 'seed'> }[] = [
@@ -47,17 +49,19 @@ const shapes: readonly { name: string; runs: number; options: Omit<LossyClusterO
       limits: { inflightMessagesMax: 2, appendBytesMax: 40, committedBytesMax: 40, uncommittedBytesMax: 200 },
     },
   },
+  { name: 'five members that come and go', runs: 60, options: { voters: 3, learners: 2, membershipChanges: true } },
   { name: 'five members', runs: 40, options: { voters: 5 } },
 ]
 
 for (const { name, runs, options } of shapes) {
   test(`${name} on a lossy network stay safe and recover`, (context) => {
-    const sum: Sum = { elections: 0, reads: 0, snapshots: 0, committed: 0 }
+    const sum: Sum = { elections: 0, reads: 0, snapshots: 0, committed: 0, changes: 0 }
     for (const seed of seeds(runs)) run({ ...options, seed }, sum)
     context.diagnostic(`${JSON.stringify(sum)}; replay one run with SEED=<n>`)
     // The runs must have been worth something.
     assert.ok(sum.elections > 0 && sum.reads > 0 && sum.committed > 0)
     if (options.voters > 1) assert.ok(sum.snapshots > 0)
+    if (options.membershipChanges === true) assert.ok(sum.changes > 0)
   })
 }
 

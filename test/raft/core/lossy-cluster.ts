@@ -9,6 +9,8 @@ export interface LossyClusterOptions extends Partial<Omit<MemberOptions, 'random
   readonly seed: number
   readonly voters: number
   readonly learners?: number
+  /** Members also come and go, one at a time. */
+  readonly membershipChanges?: boolean
 }
 
 const messagesMax = 400
@@ -31,13 +33,16 @@ export class LossyCluster {
   readonly #leaders = new Map<Term, MemberId>()
   readonly #reads = new Map<bigint, Index>()
   readonly #membershipAt = new Map<Index, string>()
+  readonly #membershipChanges: boolean
   #readId = 0n
+  changes = 0
   readsConfirmed = 0
   elections = 0
   snapshots = 0
 
   constructor(options: LossyClusterOptions) {
-    const { seed, voters, learners = 0, ...rest } = options
+    const { seed, voters, learners = 0, membershipChanges = false, ...rest } = options
+    this.#membershipChanges = membershipChanges
     this.seed = seed
     this.random = randomSource(seed)
     const ids = Array.from({ length: voters + learners }, (_, i) => BigInt(i + 1))
@@ -87,6 +92,7 @@ export class LossyCluster {
     this.#chosen.set(entry.index, chosen)
     const membership = member.membership.voters.join() + '/' + member.membership.learners.join()
     const known = this.#membershipAt.get(entry.index)
+    if (known === undefined && entry.type === 'confChange') this.changes++
     if (known !== undefined && known !== membership) this.#fail(`memberships differ at ${entry.index}`)
     this.#membershipAt.set(entry.index, membership)
   }
@@ -193,6 +199,18 @@ export class LossyCluster {
     else if (dice < 0.78 && member.up) member.core.transferLeadership(this.pick([...this.members.keys()]))
     else if (dice < 0.82 && member.up) member.core.reportUnreachable(this.pick([...this.members.keys()]))
     else if (dice < 0.85 && member.up) member.core.campaign()
+    else if (this.#membershipChanges && member.up) this.#change(member)
+  }
+
+  #change(at: ClusterMember): void {
+    const member = this.pick([...this.members.keys()])
+    at.core.proposeConfChange({ type: this.pick(['addVoter', 'addLearner', 'remove'] as const), member })
+  }
+
+  /** The membership in force where most has been applied. */
+  get membership(): Membership {
+    const [first] = [...this.members.values()].sort((a, b) => b.applied - a.applied)
+    return first!.membership
   }
 
   #checkpoint(member: ClusterMember): void {
@@ -247,7 +265,8 @@ export class LossyCluster {
 
   /** All members stand at the same place and hold the same state. */
   checkConverged(): void {
-    const members = [...this.members.values()]
+    const { voters, learners } = this.membership
+    const members = [...voters, ...learners].map((id) => this.members.get(id)!)
     for (const member of members) {
       assert.equal(member.applied, this.committed, `member ${member.id} applied, SEED=${this.seed}`)
       assert.deepEqual(member.lines, members[0]!.lines, `state of ${member.id}, SEED=${this.seed}`)
