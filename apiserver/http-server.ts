@@ -60,7 +60,7 @@ export async function listen(options: {
   const sessions = new Set<ServerHttp2Session>()
   const busy = new Map<Socket, number>()
   let handler: ExchangeHandler | undefined
-  let draining = false
+  let draining: Promise<void> | undefined
 
   const server = options.secure ? createSecure() : createPlain()
   server.on(options.secure ? 'secureConnection' : 'connection', (socket: Socket) => {
@@ -99,7 +99,7 @@ export async function listen(options: {
   // hijacking in the first hook comes before body parsing, and serves the methods that no route can name
   app.addHook('onRequest', (request, reply, done) => {
     reply.hijack()
-    accept(request.raw as NodeRequest, reply.raw as NodeResponse)
+    accept(request.raw, reply.raw)
     done()
   })
   app.all('/', (_request, reply) => reply)
@@ -122,7 +122,7 @@ export async function listen(options: {
       else busy.delete(socket)
       aborted.abort()
       dropBody(request, () => cutResponse(response))
-      if (draining && left <= 0 && !('stream' in request)) socket.end()
+      if (draining !== undefined && left <= 0 && !('stream' in request)) socket.end()
     })
     let body: Promise<Uint8Array> | undefined
     const exchange: Exchange = {
@@ -135,7 +135,7 @@ export async function listen(options: {
       body: () => (body ??= readBody(request)),
       reply,
     }
-    if (draining && !('stream' in request)) reply.setHeader('Connection', 'close')
+    if (draining !== undefined && !('stream' in request)) reply.setHeader('Connection', 'close')
     if (handler === undefined) reply.send(503, 'text/plain; charset=utf-8', 'starting\n', { 'Retry-After': '1' })
     else handler(exchange)
   }
@@ -155,21 +155,25 @@ export async function listen(options: {
     serve(to) {
       handler = to
     },
-    async drain() {
-      draining = true
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      for (const session of sessions) session.close()
-      for (const socket of connections) if (!busy.has(socket) && !isHttp2(socket)) socket.end()
-      // handshakes under way: their owners have asked for nothing yet
-      for (const socket of transports) if (connections.size === 0) socket.destroy()
-      await closed
-      await app.close()
+    drain() {
+      draining ??= closeAll()
+      return draining
     },
     destroy() {
       for (const session of sessions) session.destroy()
       for (const socket of connections) socket.destroy()
       for (const socket of transports) socket.destroy()
     },
+  }
+
+  async function closeAll(): Promise<void> {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    for (const session of sessions) session.close()
+    for (const socket of connections) if (!busy.has(socket) && !isHttp2(socket)) socket.end()
+    // handshakes under way: their owners have asked for nothing yet
+    if (connections.size === 0) for (const socket of transports) socket.destroy()
+    await closed
+    await app.close()
   }
 }
 
@@ -204,7 +208,7 @@ function transportOf(request: NodeRequest): Socket {
 }
 
 function sessionSocket(request: Http2ServerRequest): Socket | undefined {
-  return request.stream.session?.socket as Socket | undefined
+  return request.stream.session?.socket
 }
 
 const peers = Symbol('peer certificate')

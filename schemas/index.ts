@@ -5,6 +5,7 @@ export * from './json/encode.ts'
 export { parseJson } from './json/parse.ts'
 export { newObject } from './json/reader.ts'
 export * from './limits.ts'
+export * from './openapi/index.ts'
 export * from './resources.ts'
 export {
   canonicalQuantity,

@@ -1,0 +1,306 @@
+import { join, resolve } from 'node:path'
+import { createNodeEnv } from '../raft/env-node.ts'
+import { resourceGroups, resources } from '../schemas/index.ts'
+import { createMemoryStore, type Env, type Store } from '../storage/index.ts'
+import { bearerTokens, clientCertificates, loopbackListener } from './authentication/authenticator.ts'
+import { builtInAuthorizer } from './authorization/built-in-authorizer.ts'
+import { bootstrap } from './bootstrap.ts'
+import { createObjectCache } from './cache/object-cache.ts'
+import { pkiPaths, planPki, writePki } from './certificates/certificates.ts'
+import { readText, writePrivate } from './certificates/pki-files-node.ts'
+import { createDispatcher, type Dispatcher } from './dispatch.ts'
+import { createResponder } from './encoding/responder.ts'
+import { DiscoveryPaths } from './discovery/discovery-paths.ts'
+import { createReadHandlers } from './handlers/read-handlers.ts'
+import { createWriteHandlers } from './handlers/write-handlers.ts'
+import { handlerTable } from './handler-table.ts'
+import type { HealthCheck } from './health.ts'
+import { shutdownGraceMs } from './http-limits.ts'
+import { type Listener, listen } from './http-server.ts'
+import { hostInUrl } from './ip-address.ts'
+import { curlrcText, type KubeconfigEntry, KubeconfigError, kubeconfigText } from './kubeconfig.ts'
+import type { LogLevel } from './logger.ts'
+import { createLogger } from './logger.ts'
+import { OptionsError, type Settings } from './options.ts'
+import { createPaths } from './paths.ts'
+import { createResourceRegistry } from './registry.ts'
+import { strategyFor } from './strategies/index.ts'
+import type { ApiServices } from './types.ts'
+import { gitVersion } from './version.ts'
+
+export interface RunningControlPlane {
+  /** https://… */
+  readonly server: string
+  /** http://…; undefined without --http-port. */
+  readonly http: string | undefined
+  /** Absolute path. */
+  readonly kubeconfig: string
+  readonly startMs: number
+  /** Ends watches, lets requests finish, closes the store. The same promise on every call. */
+  stop(): Promise<void>
+}
+
+/** Undoes what was started, last first, each once; so that a failed start leaves nothing and a stop forgets nothing. */
+class Unwinding {
+  #steps: (() => Promise<void> | void)[] = []
+  push(step: () => Promise<void> | void): void {
+    this.#steps.push(step)
+  }
+  /** Runs all steps even when some fail; rejects with the first failure. */
+  async run(): Promise<void> {
+    const failures: unknown[] = []
+    for (const step of this.#steps.splice(0).reverse()) {
+      try {
+        await step()
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    if (failures.length > 0) throw failures[0]
+  }
+}
+
+/**
+ * Wires raft, storage and API together and starts them. The order is what makes a failed start leave no trace: first
+ * the ports are taken, then the data directory is locked and opened (both fail before anything is written), and
+ * certificates, kubeconfig and bootstrap objects are written last.
+ *
+ * @throws ListenError, StorageError (ERR_DATA_DIR, ERR_FORMAT, …), OptionsError, KubeconfigError
+ */
+export async function openControlPlane(
+  settings: Settings,
+  io: { readonly writeLog: (line: string) => void },
+): Promise<RunningControlPlane> {
+  const env = environment(settings.logLevel, io.writeLog)
+  const startedMs = env.clock.monotonicMs()
+  const phase = (name: string): void => env.log.debug({ ms: Math.round(env.clock.monotonicMs() - startedMs) }, name)
+  const unwinding = new Unwinding()
+  try {
+    const dataDir = resolve(settings.dataDir)
+    const kubeconfigPath = resolve(settings.kubeconfig ?? join(dataDir, 'kubeconfig'))
+
+    const secure = await listen({ host: settings.bindAddress, port: settings.securePort, secure: true })
+    unwinding.push(() => close(secure, env))
+    const plain =
+      settings.httpPort === undefined
+        ? undefined
+        : await listen({ host: '127.0.0.1', port: settings.httpPort, secure: false })
+    if (plain !== undefined) unwinding.push(() => close(plain, env))
+    const server = `https://${hostInUrl(reachable(settings.bindAddress))}:${secure.port}`
+    phase('ports taken')
+
+    // certificates are planned while the store opens, and written when it is open
+    const planning = planPki({
+      dataDir,
+      bindAddress: settings.bindAddress,
+      nowMs: env.clock.wallMs(),
+      loadIssuer: async () => {
+        const { createIssuer } = await import('./certificates/issuer-node.ts')
+        return createIssuer({ nowMs: env.clock.wallMs(), randomBytes: (length) => env.random.bytes(length) })
+      },
+    })
+    planning.catch(() => {}) // awaited below; a failing store must not leave it unhandled
+    // a file that cannot be merged into fails the start before anything is written
+    const existingKubeconfig = await readText(kubeconfigPath)
+    await mergeKubeconfig(kubeconfigPath, existingKubeconfig, { server, authority: '', certificate: '', key: '' })
+    const store = await openStore(settings, dataDir, env)
+    unwinding.push(() => store.close())
+    phase('store open')
+    const plan = await planning
+    phase('certificates ready')
+
+    const { pki } = plan
+    const kubeconfig = await mergeKubeconfig(kubeconfigPath, existingKubeconfig, {
+      server,
+      authority: pki.authority.certificate,
+      certificate: pki.admin.certificate,
+      key: pki.admin.key,
+    })
+    const api = createApi({
+      settings,
+      env,
+      store,
+      serverAddress: `${hostInUrl(reachable(settings.bindAddress))}:${secure.port}`,
+    })
+    unwinding.push(() => api.close())
+    await api.services.cache.ready
+    phase('cache filled')
+
+    await writePki(plan)
+    const paths = pkiPaths(dataDir)
+    const curlrc = curlrcText({
+      authority: paths.authority.certificate,
+      certificate: paths.admin.certificate,
+      key: paths.admin.key,
+    })
+    const curlrcPath = join(dataDir, 'curlrc')
+    if ((await readText(curlrcPath)) !== curlrc) await writePrivate(curlrcPath, curlrc)
+    if (kubeconfig !== undefined) await writePrivate(kubeconfigPath, kubeconfig)
+    secure.setTls({
+      certificate: pki.server.certificate,
+      key: pki.server.key,
+      clientAuthority: pki.authority.certificate,
+    })
+    secure.serve(api.dispatcher.handle)
+    plain?.serve(api.dispatcher.handle)
+    const starting = new AbortController()
+    await bootstrap({
+      services: api.services,
+      handlerFor: api.handlerFor,
+      signal: starting.signal,
+      version: gitVersion(),
+    })
+    api.setReady(true)
+    phase('ready')
+
+    let stopping: Promise<void> | undefined
+    return {
+      server,
+      http: plain === undefined ? undefined : `http://127.0.0.1:${plain.port}`,
+      kubeconfig: kubeconfigPath,
+      startMs: Math.round(env.clock.monotonicMs() - startedMs),
+      stop() {
+        stopping ??= stop({ api, listeners: plain === undefined ? [secure] : [secure, plain], env, unwinding })
+        return stopping
+      },
+    }
+  } catch (error) {
+    await unwinding.run().catch((failure: unknown) => env.log.error({ failure }, 'cleaning up a failed start'))
+    throw error
+  }
+}
+
+async function mergeKubeconfig(
+  path: string,
+  existing: string | undefined,
+  entry: KubeconfigEntry,
+): Promise<string | undefined> {
+  try {
+    return await kubeconfigText(existing, entry)
+  } catch (error) {
+    if (error instanceof KubeconfigError) throw new OptionsError(`${path}: ${error.message}`)
+    throw error
+  }
+}
+
+function environment(level: LogLevel, write: (line: string) => void): Env {
+  // the logger needs a clock and the environment a logger: the clock comes from an environment of its own
+  const { clock } = createNodeEnv({ log: createLogger({ level: 'silent', wallMs: () => 0, write }) })
+  return createNodeEnv({ log: createLogger({ level, wallMs: () => clock.wallMs(), write }) })
+}
+
+/** Memory until the embedded replicas take over here. */
+function openStore(_settings: Settings, _dataDir: string, env: Env): Promise<Store> {
+  return Promise.resolve(createMemoryStore({ env }))
+}
+
+interface Api {
+  readonly services: ApiServices & { readonly cache: { readonly ready: Promise<void> } }
+  readonly dispatcher: Dispatcher
+  readonly handlerFor: ReturnType<typeof handlerTable>
+  setReady(ready: boolean): void
+  /** Watches end cleanly. */
+  endWatches(): void
+  close(): Promise<void> | void
+}
+
+function createApi(options: {
+  readonly settings: Settings
+  readonly env: Env
+  readonly store: Store
+  readonly serverAddress: string
+}): Api {
+  const { env, store } = options
+  const registry = createResourceRegistry({ resources: resources(), strategyFor })
+  const cache = createObjectCache({ store, registry, env, log: env.log.child({ part: 'cache' }) })
+  const responder = createResponder({ env, registry })
+  const services = { env, store, cache, responder, registry }
+  const read = createReadHandlers(services)
+  const write = createWriteHandlers(services)
+  const handlerFor = handlerTable({ read, write, responder, authorizer: builtInAuthorizer })
+  let ready = false
+  let stopping = false
+  const checks: readonly HealthCheck[] = [
+    { name: 'ping', on: ['healthz', 'livez', 'readyz'], healthy: () => true },
+    { name: 'log', on: ['healthz', 'livez', 'readyz'], healthy: () => true },
+    { name: 'etcd', on: ['healthz', 'livez', 'readyz'], healthy: () => true },
+    { name: 'informer-sync', on: ['readyz'], healthy: () => ready },
+    {
+      name: 'poststarthook/start-system-namespaces-controller',
+      on: ['healthz', 'livez', 'readyz'],
+      healthy: () => ready,
+    },
+    { name: 'shutdown', on: ['readyz'], healthy: () => !stopping },
+  ]
+  const api = { groups: resourceGroups(), resources: resources() }
+  const dispatcher = createDispatcher({
+    env,
+    registry,
+    authenticators: [loopbackListener, clientCertificates, bearerTokens],
+    authorizer: builtInAuthorizer,
+    handlerFor,
+    paths: createPaths({
+      env,
+      checks,
+      discovery: new DiscoveryPaths({ api, serverAddress: options.serverAddress }),
+      api,
+    }),
+    requestTimeoutMs: options.settings.requestTimeoutMs,
+  })
+  return {
+    services,
+    dispatcher,
+    handlerFor,
+    setReady(now) {
+      ready = now
+      if (!now) stopping = true
+    },
+    endWatches: () => read.close(),
+    close: () => cache.close(),
+  }
+}
+
+/**
+ * readyz fails at once, so that load balancers look elsewhere; no new connections or requests; watches end cleanly;
+ * what is under way finishes, or is cut after shutdownGraceMs; then the store closes.
+ */
+async function stop(options: {
+  readonly api: Api
+  readonly listeners: readonly Listener[]
+  readonly env: Env
+  readonly unwinding: Unwinding
+}): Promise<void> {
+  const { api, env } = options
+  api.setReady(false)
+  api.dispatcher.refuse()
+  for (const listener of options.listeners) void listener.drain()
+  api.endWatches()
+  await settleWithin(env, api.dispatcher.idle(), shutdownGraceMs)
+  api.dispatcher.abort()
+  await settleWithin(env, api.dispatcher.idle(), 500)
+  await options.unwinding.run()
+}
+
+/** Waits for `work`, at most so long. */
+function settleWithin(env: Env, work: Promise<void>, limitMs: number): Promise<void> {
+  return new Promise((done) => {
+    const timer = env.scheduler.after(limitMs, done)
+    void work.then(() => {
+      timer.cancel()
+      done()
+    })
+  })
+}
+
+async function close(listener: Listener, env: Env): Promise<void> {
+  const drained = listener.drain()
+  await settleWithin(env, drained, 250)
+  listener.destroy()
+  await drained
+}
+
+/** Where clients on this machine find a server that listens on all addresses. */
+function reachable(bindAddress: string): string {
+  if (bindAddress === '0.0.0.0') return '127.0.0.1'
+  return bindAddress === '::' ? '::1' : bindAddress
+}

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto'
+import { openApiV3Document, resourceGroups } from '../../schemas/index.ts'
+import type { Env } from '../../storage/index.ts'
+import { ApiError } from '../errors.ts'
+import { goJson } from '../status.ts'
+import type { ApiReply, ApiRequest } from '../types.ts'
+import { gitVersion } from '../version.ts'
+import { matches, notAllowed } from './discovery-paths.ts'
+import { acceptClauses, acceptsJson } from './media-clause.ts'
+
+interface Document {
+  readonly body: string
+  /** SHA-512 of the body, upper-case hex: the URL's ?hash= and the ETag. */
+  readonly hash: string
+}
+
+const yearSeconds = 31_536_000
+
+/** /openapi/v3 and one document per group version (KEP-2896; kube-openapi handler3). Documents are made when first asked for. */
+export class OpenApiPaths {
+  readonly #env: Env
+  /** Bounded by the group versions served. */
+  readonly #documents = new Map<string, Document>()
+
+  constructor(options: { readonly env: Env }) {
+    this.#env = options.env
+  }
+
+  /** False: not an OpenAPI path, or no such group version. */
+  async serve(request: ApiRequest, reply: ApiReply): Promise<boolean> {
+    const { path } = request.info
+    if (path === '/openapi/v2') throw notAcceptable('the OpenAPI v2 document is not served, use /openapi/v3')
+    if (path !== '/openapi/v3' && path !== '/openapi/v3/' && !path.startsWith('/openapi/v3/')) return false
+    if (request.method !== 'GET' && request.method !== 'HEAD') throw notAllowed()
+    if (!acceptClauses(request.headers['accept']).some(acceptsJson)) {
+      throw notAcceptable('only the following media types are accepted: application/json')
+    }
+    const name = path.slice('/openapi/v3/'.length)
+    if (name === '') {
+      await this.#index(request, reply)
+      return true
+    }
+    const document = this.#document(name)
+    if (document === undefined) return false
+    this.#answer(name, document, request, reply)
+    return true
+  }
+
+  async #index(request: ApiRequest, reply: ApiReply): Promise<void> {
+    const paths: Record<string, object> = {}
+    for (const name of documentNames().sort()) {
+      const document = this.#document(name)
+      paths[name] = { serverRelativeURL: `/openapi/v3/${name}?hash=${document?.hash ?? ''}` }
+      // each takes some milliseconds: let others have their turn
+      await new Promise<void>((resolve) => this.#env.scheduler.soon(resolve))
+    }
+    const body = goJson({ paths })
+    const etag = `"${hashOf(body)}"`
+    if (matches(request.headers['if-none-match'], etag)) reply.send(304, '', '', { ETag: etag })
+    else reply.send(200, 'application/json', body, { ETag: etag, Vary: 'Accept' })
+  }
+
+  /** With the right ?hash= the answer may be kept for ever; a wrong one is sent to the right one. */
+  #answer(name: string, document: Document, request: ApiRequest, reply: ApiReply): void {
+    const asked = request.query.get('hash')
+    if (asked !== null && asked !== '' && asked !== document.hash) {
+      reply.send(301, 'text/html; charset=utf-8', '', { Location: `/openapi/v3/${name}?hash=${document.hash}` })
+      return
+    }
+    const etag = `"${document.hash}"`
+    const expires = new Date(this.#env.clock.wallMs() + yearSeconds * 1000).toUTCString()
+    const headers = {
+      ETag: etag,
+      Vary: 'Accept',
+      ...(asked ? { 'Cache-Control': 'public, immutable', Expires: expires } : {}),
+    }
+    if (matches(request.headers['if-none-match'], etag)) reply.send(304, '', '', headers)
+    else reply.send(200, 'application/json', document.body, headers)
+  }
+
+  #document(name: string): Document | undefined {
+    const known = this.#documents.get(name)
+    if (known !== undefined) return known
+    if (!documentNames().includes(name)) return undefined
+    const [, group = '', version = ''] = name === 'api/v1' ? ['api', '', 'v1'] : name.split('/')
+    const body = goJson(openApiV3Document({ group, version }, gitVersion()))
+    const document = { body, hash: hashOf(body) }
+    this.#documents.set(name, document)
+    return document
+  }
+}
+
+const hashOf = (text: string): string => createHash('sha512').update(text).digest('hex').toUpperCase()
+
+function documentNames(): string[] {
+  return resourceGroups().flatMap(({ group, versions }) =>
+    versions.map(({ version }) => (group === '' ? `api/${version}` : `apis/${group}/${version}`)),
+  )
+}
+
+function notAcceptable(message: string): ApiError {
+  return new ApiError(406, 'NotAcceptable', message)
+}

@@ -1,0 +1,124 @@
+import { parseDuration } from './duration.ts'
+import { requestTimeoutMsDefault } from './http-limits.ts'
+import { isIpAddress } from './ip-address.ts'
+import { logLevels, type LogLevel } from './logger.ts'
+
+/** Everything a control plane is started with; all checked. */
+export interface Settings {
+  readonly dataDir: string
+  readonly bindAddress: string
+  /** 0 = any free one. */
+  readonly securePort: number
+  /** undefined = no plain HTTP; 0 = any free one. */
+  readonly httpPort: number | undefined
+  /** undefined = `<dataDir>/kubeconfig`. */
+  readonly kubeconfig: string | undefined
+  readonly replicas: 1 | 3
+  /** 0 = never. */
+  readonly compactionIntervalMs: number
+  readonly requestTimeoutMs: number
+  readonly logLevel: LogLevel
+}
+
+export const defaultSettings: Settings = {
+  dataDir: '.trireme',
+  bindAddress: '127.0.0.1',
+  securePort: 6443,
+  httpPort: undefined,
+  kubeconfig: undefined,
+  replicas: 3,
+  compactionIntervalMs: 300_000,
+  requestTimeoutMs: requestTimeoutMsDefault,
+  logLevel: 'warn',
+}
+
+/** Somebody asked for what cannot be; the message is one line and says what and why. */
+export class OptionsError extends Error {
+  constructor(message: string) {
+    super(message)
+    this.name = 'OptionsError'
+  }
+}
+
+/** The command's flags as text, by their names in camel case. */
+export interface Flags {
+  readonly dataDir?: string
+  readonly bindAddress?: string
+  readonly securePort?: string
+  readonly httpPort?: string
+  readonly kubeconfig?: string
+  readonly replicas?: string
+  readonly etcdCompactionInterval?: string
+  readonly requestTimeout?: string
+  readonly logLevel?: string
+}
+
+/** @throws OptionsError naming the first bad flag */
+export function settingsOfFlags(flags: Flags): Settings {
+  const own = defaultSettings
+  return checkSettings({
+    dataDir: flags.dataDir ?? own.dataDir,
+    bindAddress: flags.bindAddress ?? own.bindAddress,
+    securePort: portOf('--secure-port', flags.securePort) ?? own.securePort,
+    httpPort: portOf('--http-port', flags.httpPort),
+    kubeconfig: flags.kubeconfig,
+    replicas: replicasOf(flags.replicas) ?? own.replicas,
+    compactionIntervalMs:
+      durationOf('--etcd-compaction-interval', flags.etcdCompactionInterval) ?? own.compactionIntervalMs,
+    requestTimeoutMs: durationOf('--request-timeout', flags.requestTimeout) ?? own.requestTimeoutMs,
+    logLevel: logLevelOf(flags.logLevel) ?? own.logLevel,
+  })
+}
+
+/** @throws OptionsError; also for what a library caller gave without any flag */
+export function checkSettings(settings: Settings): Settings {
+  const { bindAddress, securePort, httpPort, replicas } = settings
+  if (settings.dataDir === '') throw new OptionsError('--data-dir must not be empty')
+  if (settings.kubeconfig === '') throw new OptionsError('--kubeconfig must not be empty')
+  if (!isIpAddress(bindAddress)) throw bad('--bind-address', bindAddress, 'an IP address')
+  if (!isPort(securePort)) throw bad('--secure-port', String(securePort), 'a port from 0 to 65535')
+  if (httpPort !== undefined && !isPort(httpPort)) throw bad('--http-port', String(httpPort), 'a port from 0 to 65535')
+  if (httpPort !== undefined && httpPort !== 0 && httpPort === securePort) {
+    throw new OptionsError(`--http-port and --secure-port are both ${httpPort}`)
+  }
+  if (replicas !== 1 && replicas !== 3) throw bad('--replicas', String(replicas), '1 or 3')
+  const { compactionIntervalMs: interval, requestTimeoutMs: timeout } = settings
+  if (!(interval === 0 || (interval >= 1000 && interval <= dayMs * 365))) {
+    throw bad('--etcd-compaction-interval', `${interval}ms`, '0 (never) or from 1s to a year')
+  }
+  if (!(timeout >= 1000 && timeout <= dayMs)) throw bad('--request-timeout', `${timeout}ms`, 'from 1s to 24h')
+  return settings
+}
+
+const dayMs = 86_400_000
+const isPort = (port: number): boolean => Number.isInteger(port) && port >= 0 && port <= 65535
+
+const bad = (flag: string, value: string, wanted: string): OptionsError =>
+  new OptionsError(`invalid value ${JSON.stringify(value)} for ${flag}: must be ${wanted}`)
+
+function portOf(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  if (!/^\d{1,5}$/.test(text)) throw bad(flag, text, 'a port from 0 to 65535')
+  return Number(text)
+}
+
+function replicasOf(text: string | undefined): 1 | 3 | undefined {
+  if (text === undefined) return undefined
+  if (text === '1') return 1
+  if (text === '3') return 3
+  throw bad('--replicas', text, '1 or 3')
+}
+
+function durationOf(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const ms = parseDuration(text)
+  if (ms === undefined || ms < 0) throw bad(flag, text, 'a duration such as 30s, 5m or 1h')
+  return ms
+}
+
+function logLevelOf(text: string | undefined): LogLevel | undefined {
+  if (text === undefined) return undefined
+  const level = logLevels.find((candidate) => candidate === text)
+  if (level === undefined) throw bad('--log-level', text, `one of ${logLevels.join(', ')}`)
+  return level
+}
