@@ -97,7 +97,7 @@ export class FanOut {
 
   /** Ends every watcher: the history they read is gone. */
   endAll(reason: 'expired' | 'closed'): void {
-    for (const entry of [...this.#entries]) this.#end(entry, reason)
+    for (const entry of this.#entries) this.#end(entry, reason)
     this.#dispatched = this.#window.lastSequence
   }
 
@@ -116,9 +116,11 @@ export class FanOut {
     const first = Math.max(from + 1, this.#window.firstSequence)
     const buckets = new Set<string>([''])
     for (let sequence = first; sequence <= to; sequence++) {
-      const { object, previous } = this.#window.at(sequence)
-      const of = object ?? previous
+      const event = this.#window.at(sequence)
+      const of = event.object ?? event.previous
       if (of === undefined) continue
+      // Only in a round: frames of events that are read later one by one would stay as long as the window.
+      event.frames = new Map()
       buckets.add(of.namespace)
       buckets.add(`${of.namespace}/${of.name}`)
     }

@@ -56,10 +56,10 @@ export class RevisionWaiters {
   onRevision(): void {
     if (this.#waiters.size === 0) return
     const current = this.#current()
-    for (const waiter of [...this.#waiters]) if (waiter.revision <= current) waiter.settle(undefined)
+    for (const waiter of this.#waiters) if (waiter.revision <= current) waiter.settle(undefined)
   }
 
   failAll(error: ApiError): void {
-    for (const waiter of [...this.#waiters]) waiter.settle(error)
+    for (const waiter of this.#waiters) waiter.settle(error)
   }
 }

@@ -1,0 +1,3 @@
+export * from './field-selector.ts'
+export * from './label-selector.ts'
+export * from './selection.ts'
