@@ -1,4 +1,4 @@
-import type { Entry, Message } from '../types.ts'
+import type { Entry, MemberId, Message } from '../types.ts'
 import type { MessageOf } from './message-check.ts'
 import { emit, setLeader } from './state.ts'
 import type { State } from './state.ts'
@@ -45,32 +45,30 @@ function firstNew(state: State, entries: readonly Entry[]): number {
 }
 
 function accept(state: State, message: Message, index: number): void {
-  answer(state, message, { index, reject: false, hintIndex: 0, hintTerm: 0 })
+  answer(state, message.from, { index, reject: false, hintIndex: 0, hintTerm: 0 })
 }
 
 /** The hint lets the leader skip whole terms instead of probing entry by entry (section 5.3, last paragraph). */
 function reject(state: State, message: MessageOf<'append'>): void {
   const hint = state.log.matchHint(message.previousIndex, message.previousTerm)
-  answer(state, message, { index: message.previousIndex, reject: true, hintIndex: hint.index, hintTerm: hint.term })
+  answer(state, message.from, {
+    index: message.previousIndex,
+    reject: true,
+    hintIndex: hint.index,
+    hintTerm: hint.term,
+  })
 }
 
-function answer(
-  state: State,
-  message: Message,
-  result: Pick<MessageOf<'appendResponse'>, 'index' | 'reject' | 'hintIndex' | 'hintTerm'>,
-): void {
-  state.sendAfterPersist.push({
-    type: 'appendResponse',
-    from: state.id,
-    to: message.from,
-    term: state.term,
-    ...result,
-  })
+type Answer = Pick<MessageOf<'appendResponse'>, 'index' | 'reject' | 'hintIndex' | 'hintTerm'>
+
+function answer(state: State, to: MemberId, { index, reject, hintIndex, hintTerm }: Answer): void {
+  const { id: from, term } = state
+  state.sendAfterPersist.push({ type: 'appendResponse', from, to, term, index, reject, hintIndex, hintTerm })
 }
 
 /** To a leader of an older term: our term in any answer makes it step down, so that we can take part again. */
 export function answerOldLeader(state: State, message: Message): void {
-  answer(state, message, { index: 0, reject: false, hintIndex: 0, hintTerm: 0 })
+  accept(state, message, 0)
 }
 
 export function handleHeartbeat(state: State, message: MessageOf<'heartbeat'>): void {

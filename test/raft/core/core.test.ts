@@ -4,7 +4,17 @@ import fc from 'fast-check'
 import { decodeConfChange, describeEvent, encodeConfChange } from '../../../raft/core/index.ts'
 import type { CoreEvent } from '../../../raft/core/index.ts'
 import type { ConfChange, Message } from '../../../raft/types.ts'
-import { acceptFrom, appendFrom, drain, drainAll, entry, grantFrom, leadingCore, lonelyCore } from './lonely-core.ts'
+import {
+  acceptFrom,
+  appendFrom,
+  drain,
+  drainAll,
+  entry,
+  grantFrom,
+  leadingCore,
+  lonelyCore,
+  voteFrom,
+} from './lonely-core.ts'
 
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -218,5 +228,92 @@ test('no message of a peer makes a core throw, and term and commit never fall', 
       drainAll(core)
     }),
     { numRuns: 1_500 },
+  )
+})
+
+test('a vote for itself counts only when the Ready that holds it is on disk, not an earlier one', () => {
+  const core = lonelyCore({ membership: { voters: [1n], learners: [] } })
+  core.step(voteFrom(9n, 1, { index: 0, term: 0 }))
+  core.ready()
+  core.campaign()
+  core.advance({ through: 0, term: 0 }, 0)
+  assert.equal(core.status().role, 'candidate')
+  drain(core)
+  assert.equal(core.status().role, 'leader')
+})
+
+test('a granted pre-vote for another term is none', () => {
+  const core = lonelyCore({ preVote: true })
+  core.campaign()
+  core.step({ ...grantFrom(2n, 5), type: 'preVoteResponse' } as Message)
+  assert.equal(core.status().role, 'preCandidate')
+  core.step({ ...grantFrom(2n, 1), type: 'preVoteResponse' } as Message)
+  assert.equal(core.status().role, 'candidate')
+})
+
+test('a follower commits no further than what the append has confirmed', () => {
+  const entries = [entry(1, 1), entry(2, 1), entry(3, 1)]
+  const core = lonelyCore({
+    hardState: { term: 1, vote: 0n, commit: 0 },
+    log: { snapshot: { index: 0, term: 0 }, entries },
+  })
+  core.step(appendFrom(2n, 2, { index: 1, term: 1 }, [], 3))
+  assert.equal(core.status().commit, 1, 'entries 2 and 3 may differ at the leader')
+})
+
+test('nobody stands while a committed membership change is not applied', () => {
+  const events: CoreEvent[] = []
+  const change = {
+    index: 1,
+    term: 1,
+    type: 'confChange',
+    data: encodeConfChange({ type: 'addVoter', member: 4n }),
+  } as const
+  const core = lonelyCore({
+    hardState: { term: 1, vote: 0n, commit: 1 },
+    log: { snapshot: { index: 0, term: 0 }, entries: [change] },
+    onEvent: (event) => void events.push(event),
+  })
+  core.campaign()
+  assert.equal(core.status().role, 'follower')
+  assert.deepEqual(events, [{ type: 'campaignRefused', reason: 'membershipUnapplied' }])
+  drain(core)
+  core.campaign()
+  assert.equal(core.status().role, 'candidate')
+})
+
+test('a snapshot older than what is committed is refused with the commit index', () => {
+  const core = lonelyCore()
+  core.step(appendFrom(2n, 1, { index: 0, term: 0 }, [entry(1, 1), entry(2, 1), entry(3, 1)], 3))
+  drainAll(core)
+  core.compact(3)
+  const membership = { voters: [1n, 2n, 3n], learners: [] }
+  core.step({ type: 'snapshot', from: 2n, to: 1n, term: 1, snapshot: { index: 2, term: 1, membership } })
+  const ready = drain(core)
+  assert.equal(ready.snapshot, undefined)
+  const [answer] = ready.sendAfterPersist
+  assert.equal(answer?.type === 'appendResponse' && answer.index, 3)
+})
+
+test('a snapshot that makes whole uncommitted entries known is not installed', () => {
+  const core = lonelyCore()
+  core.step(appendFrom(2n, 1, { index: 0, term: 0 }, [entry(1, 1), entry(2, 1)]))
+  drainAll(core)
+  const membership = { voters: [1n, 2n, 3n], learners: [] }
+  core.step({ type: 'snapshot', from: 2n, to: 1n, term: 1, snapshot: { index: 2, term: 1, membership } })
+  const ready = drain(core)
+  assert.equal(ready.snapshot, undefined)
+  assert.deepEqual(
+    ready.committed.map(({ index }) => index),
+    [1, 2],
+  )
+})
+
+test('reads beyond the bound are dropped, not queued', () => {
+  const core = leadingCore({ limits: { pendingReadsMax: 2 } })
+  for (const id of [1n, 2n, 3n]) core.readIndex(id)
+  assert.deepEqual(
+    drainAll(core).flatMap(({ readStates }) => readStates),
+    [{ id: 3n, index: -1 }],
   )
 })

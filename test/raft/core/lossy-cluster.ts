@@ -194,12 +194,21 @@ export class LossyCluster {
       else if (!member.up) member.restart()
     } else if (dice < 0.5 && !member.up) member.restart()
     else if (dice < 0.62) {
-      this.isolated = new Set(this.chance(0.5) ? [] : [...this.members.keys()].filter(() => this.chance(0.4)))
+      this.#cut()
     } else if (dice < 0.72 && member.up) this.#checkpoint(member)
     else if (dice < 0.78 && member.up) member.core.transferLeadership(this.pick([...this.members.keys()]))
     else if (dice < 0.82 && member.up) member.core.reportUnreachable(this.pick([...this.members.keys()]))
     else if (dice < 0.85 && member.up) member.core.campaign()
     else if (this.#membershipChanges && member.up) this.#change(member)
+  }
+
+  /** Nobody, a leader that does not know it yet, or any subset is cut off. */
+  #cut(): void {
+    const leader = this.up.find((member) => member.core.status().role === 'leader')
+    const dice = this.random()
+    if (dice < 0.4) this.isolated = new Set()
+    else if (dice < 0.7 && leader !== undefined) this.isolated = new Set([leader.id])
+    else this.isolated = new Set([...this.members.keys()].filter(() => this.chance(0.4)))
   }
 
   #change(at: ClusterMember): void {
