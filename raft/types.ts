@@ -160,5 +160,8 @@ export interface CoreStatus {
   readonly lastTerm: Term
   readonly membership: Membership
   /** Leader only. */
-  readonly progress?: ReadonlyMap<MemberId, { readonly match: Index; readonly next: Index; readonly state: 'probe' | 'replicate' | 'snapshot' }>
+  readonly progress?: ReadonlyMap<
+    MemberId,
+    { readonly match: Index; readonly next: Index; readonly state: 'probe' | 'replicate' | 'snapshot' }
+  >
 }
