@@ -207,6 +207,10 @@ class Core implements RaftCore {
       state.persistedTerm = outstanding.hardState.term
       state.persistedVote = outstanding.hardState.vote
       state.log.persisted(persisted, outstanding.snapshot)
+      if (outstanding.snapshot !== undefined) {
+        state.membership = outstanding.snapshot.membership
+        emit(state, { type: 'membershipChanged', membership: state.membership })
+      }
     }
     state.log.appliedThrough(applied)
     if (state.role === 'leader') acceptOwn(state)

@@ -111,9 +111,8 @@ export function handleSnapshot(state: State, message: MessageOf<'snapshot'>): vo
     emit(state, { type: 'snapshotIgnored', index, term })
     return accept(state, message, index)
   }
+  // Its membership comes into force when it is installed, in advance(): entries handed out earlier may still be applied.
   log.restore(snapshot)
-  state.membership = snapshot.membership
   emit(state, { type: 'snapshotRestored', index, term })
-  emit(state, { type: 'membershipChanged', membership: snapshot.membership })
   accept(state, message, index)
 }

@@ -34,6 +34,7 @@ export interface State {
   vote: MemberId
   role: ActiveRole
   leader: MemberId
+  /** As of what has been applied or installed here, never ahead of it. */
   membership: Membership
   /** Set once: acknowledged entries are gone from our disk. Nothing is answered any more. */
   refusing: boolean

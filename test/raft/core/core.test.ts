@@ -317,3 +317,39 @@ test('reads beyond the bound are dropped, not queued', () => {
     [{ id: 3n, index: -1 }],
   )
 })
+
+test('a membership change applied late does not reach into the membership of a snapshot that came meanwhile', () => {
+  const core = lonelyCore()
+  const change: ConfChange = { type: 'addLearner', member: 4n }
+  const added = { index: 1, term: 1, type: 'confChange', data: encodeConfChange(change) } as const
+  core.step(appendFrom(2n, 1, { index: 0, term: 0 }, [added], 1))
+  drain(core)
+  assert.equal(core.ready().committed.length, 1)
+  // The driver is still applying entry 1 when a snapshot arrives in which member 4 has been removed again.
+  const membership = { voters: [1n, 2n, 3n], learners: [] }
+  core.step({ type: 'snapshot', from: 2n, to: 1n, term: 1, snapshot: { index: 9, term: 1, membership } })
+  assert.deepEqual(core.applyConfChange(change).learners, [4n])
+  core.advance({ through: 0, term: 0 }, 1)
+  assert.equal(drain(core).snapshot?.index, 9)
+  assert.deepEqual(core.status().membership, membership)
+})
+
+test('a second snapshot while the first is being installed replaces it afterwards', () => {
+  const core = lonelyCore()
+  const membership = { voters: [1n, 2n, 3n], learners: [] }
+  const send = (index: number): void =>
+    core.step({ type: 'snapshot', from: 2n, to: 1n, term: 1, snapshot: { index, term: 1, membership } })
+  send(5)
+  assert.equal(core.ready().snapshot?.index, 5)
+  send(9)
+  core.advance({ through: 5, term: 1 }, 5)
+  core.campaign()
+  assert.equal(core.status().role, 'follower')
+  assert.equal(drain(core).snapshot?.index, 9)
+  assert.equal(core.status().applied, 9)
+  core.step(appendFrom(2n, 1, { index: 9, term: 1 }, [entry(10, 1)], 10))
+  assert.deepEqual(
+    drainAll(core).flatMap(({ committed }) => committed.map(({ index }) => index)),
+    [10],
+  )
+})
