@@ -3,7 +3,6 @@ import { listBufferedBytesMax, listChunkBytes, sliceMs } from '../limits.ts'
 import type { ApiReply, ByteStream, CachedObject, RequestScope } from '../types.ts'
 import type { AnswerFormat } from './negotiation.ts'
 import { type ListFraming, type ListMeta, type ObjectEncoder, spliceItemInto } from './object-encoder.ts'
-import { resourceVersionText } from './splice.ts'
 
 /** Commas and the resourceVersion that an item may need beside its stored bytes. */
 const itemOverheadBytes = 64
@@ -96,11 +95,10 @@ function* listPieces(
   for (const [index, object] of objects.entries()) {
     if (framing.spliced) {
       const of = encoder.represent(scope, object)
-      const version = resourceVersionText(of.offsets, object.revision)
       if (used + of.bytes.length + itemOverheadBytes <= piece.length) {
         // The usual case, without a buffer of its own.
         if (index > 0) piece[used++] = 0x2c
-        used = spliceItemInto(piece, used, of, version)
+        used = spliceItemInto(piece, used, of, object.revision)
         continue
       }
     }

@@ -46,14 +46,14 @@ export class ObjectEncoder {
 
   /** The object's bytes in the version asked for. */
   represent(scope: RequestScope, object: CachedObject): Representation {
-    const { gvk, type } = scope.served
+    const { gvk } = scope.served
     const storage = scope.resource.storageVersion
     if (gvk.version === storage.version && gvk.group === storage.group && gvk.kind === storage.kind) {
       return { bytes: object.stored, offsets: object.offsets }
     }
     return this.#converted.get(`${apiVersionOf(gvk)} ${object.revision} ${object.key}`, () => {
       const value = scope.served.fromStorage(decodeJson(object.stored, descriptorOf(storage)).object)
-      const bytes = encodeJson(value, type, gvk)
+      const bytes = encodeJson(value, scope.served.type, gvk)
       return { bytes, offsets: scanStored(bytes).offsets }
     })
   }
@@ -232,13 +232,35 @@ export class ObjectEncoder {
 
 const newline = Buffer.from('\n')
 
-/** Puts an item into `out` at `at` as `spliced` framing says; returns the end. The room must be there. */
-export function spliceItemInto(out: Buffer, at: number, of: Representation, version: string): number {
+/**
+ * Puts an item into `out` at `at` as `spliced` framing says; returns the end. The room must be there. The hot loop of
+ * every list: two copies and a dozen bytes per item.
+ */
+export function spliceItemInto(out: Buffer, at: number, of: Representation, revision: Revision): number {
   const bytes = asBuffer(of.bytes)
-  let end = at + openBrace.copy(out, at)
-  end += bytes.copy(out, end, of.offsets.body, of.offsets.resourceVersion)
-  end += out.write(version, end, 'latin1')
-  return end + bytes.copy(out, end, of.offsets.resourceVersion)
+  const { offsets } = of
+  let end = at
+  out[end++] = 0x7b
+  end += bytes.copy(out, end, offsets.body, offsets.resourceVersion)
+  if (offsets.commaBefore) out[end++] = 0x2c
+  for (let index = 0; index < versionField.length; index++) out[end++] = versionField[index]!
+  end = writeDigits(out, end, revision)
+  out[end++] = 0x22
+  if (offsets.commaAfter) out[end++] = 0x2c
+  return end + bytes.copy(out, end, offsets.resourceVersion)
+}
+
+const versionField = Buffer.from('"resourceVersion":"')
+
+function writeDigits(out: Buffer, at: number, value: number): number {
+  let digits = 1
+  for (let rest = value; rest >= 10; rest = Math.floor(rest / 10)) digits++
+  let rest = value
+  for (let position = at + digits - 1; position >= at; position--) {
+    out[position] = 0x30 + (rest % 10)
+    rest = Math.floor(rest / 10)
+  }
+  return at + digits
 }
 
 function listMetaText(meta: ListMeta): string {
