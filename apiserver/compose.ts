@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { createNodeEnv } from '../raft/env-node.ts'
 import { resourceGroups, resources } from '../schemas/index.ts'
-import { createMemoryStore, type Env, type Store } from '../storage/index.ts'
+import { createMemoryStore, type Env, type Store, type Timer } from '../storage/index.ts'
 import { bearerTokens, clientCertificates, loopbackListener } from './authentication/authenticator.ts'
 import { builtInAuthorizer } from './authorization/built-in-authorizer.ts'
 import { bootstrap } from './bootstrap.ts'
@@ -282,14 +282,11 @@ async function stop(options: {
 }
 
 /** Waits for `work`, at most so long. */
-function settleWithin(env: Env, work: Promise<void>, limitMs: number): Promise<void> {
-  return new Promise((done) => {
-    const timer = env.scheduler.after(limitMs, done)
-    void work.then(() => {
-      timer.cancel()
-      done()
-    })
-  })
+async function settleWithin(env: Env, work: Promise<void>, limitMs: number): Promise<void> {
+  let timer: Timer | undefined
+  const limit = new Promise<void>((resolve) => (timer = env.scheduler.after(limitMs, resolve)))
+  await Promise.race([work, limit])
+  timer?.cancel()
 }
 
 async function close(listener: Listener, env: Env): Promise<void> {

@@ -219,7 +219,13 @@ function verbFits(scope: RequestScope, info: RequestInfo, target: RequestTarget)
       return named
     case 'deletecollection':
       return !everywhere
-    default:
+    case 'get':
+    case 'list':
+    case 'watch':
+    case 'post':
+    case 'put':
+    case 'head':
+    case 'options':
       return true
   }
 }

@@ -79,7 +79,8 @@ async function merged(existing: string, entry: KubeconfigEntry): Promise<string 
   }
   if (!yaml.isMap(document.contents)) throw new KubeconfigError('not a kubeconfig: it is not a map')
   const kind: unknown = document.get('kind')
-  if (kind !== undefined && kind !== 'Config') throw new KubeconfigError(`not a kubeconfig: kind is ${JSON.stringify(kind)}`)
+  if (kind !== undefined && kind !== 'Config')
+    throw new KubeconfigError(`not a kubeconfig: kind is ${JSON.stringify(kind)}`)
 
   const set = (list: 'clusters' | 'contexts' | 'users', field: string, value: object): void => {
     const current: unknown = document.get(list)

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { openApiV3Document, resourceGroups } from '../../schemas/index.ts'
+import { encodeOpenApiV2, openApiV2Document, openApiV3Document, resourceGroups } from '../../schemas/index.ts'
 import type { Env } from '../../storage/index.ts'
 import { ApiError } from '../errors.ts'
 import { goJson } from '../status.ts'
@@ -14,13 +14,25 @@ interface Document {
   readonly hash: string
 }
 
+/** The OpenAPI 2.0 document in both forms. */
+interface WholeDocument {
+  readonly json: string
+  readonly protobuf: Uint8Array
+  readonly hash: string
+}
+
+const protobufV2 = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
+
 const yearSeconds = 31_536_000
 
-/** /openapi/v3 and one document per group version (KEP-2896; kube-openapi handler3). Documents are made when first asked for. */
+/** /openapi/v2, /openapi/v3 and one document per group version (KEP-2896; kube-openapi handler3). Documents are made when first asked for. */
 export class OpenApiPaths {
   readonly #env: Env
   /** Bounded by the group versions served. */
   readonly #documents = new Map<string, Document>()
+
+  /** Made on the first question: only old clients ask. */
+  #whole: WholeDocument | undefined
 
   constructor(options: { readonly env: Env }) {
     this.#env = options.env
@@ -29,7 +41,10 @@ export class OpenApiPaths {
   /** False: not an OpenAPI path, or no such group version. */
   async serve(request: ApiRequest, reply: ApiReply): Promise<boolean> {
     const { path } = request.info
-    if (path === '/openapi/v2') throw notAcceptable('the OpenAPI v2 document is not served, use /openapi/v3')
+    if (path === '/openapi/v2') {
+      this.#version2(request, reply)
+      return true
+    }
     if (path !== '/openapi/v3' && path !== '/openapi/v3/' && !path.startsWith('/openapi/v3/')) return false
     if (request.method !== 'GET' && request.method !== 'HEAD') throw notAllowed()
     if (!acceptClauses(request.headers['accept']).some(acceptsJson)) {
@@ -44,6 +59,28 @@ export class OpenApiPaths {
     if (document === undefined) return false
     this.#answer(name, document, request, reply)
     return true
+  }
+
+  /** Protobuf when asked for before JSON (kube-openapi handler/handler.go); the answer's type has a dot for the "@". */
+  #version2(request: ApiRequest, reply: ApiReply): void {
+    if (request.method !== 'GET' && request.method !== 'HEAD') throw notAllowed()
+    const clause = acceptClauses(request.headers['accept']).find((one) => acceptsJson(one) || one.type === protobufV2)
+    if (clause === undefined) {
+      throw notAcceptable(`only the following media types are accepted: application/json, ${protobufV2}`)
+    }
+    this.#whole ??= this.#makeVersion2()
+    const binary = clause.type === protobufV2
+    const etag = `"${this.#whole.hash}"`
+    const headers = { ETag: etag, Vary: 'Accept' }
+    if (matches(request.headers['if-none-match'], etag)) reply.send(304, '', '', headers)
+    else if (binary) reply.send(200, protobufV2.replace('@', '.'), this.#whole.protobuf, headers)
+    else reply.send(200, 'application/json', this.#whole.json, headers)
+  }
+
+  #makeVersion2(): WholeDocument {
+    const document = openApiV2Document(gitVersion())
+    const json = goJson(document)
+    return { json, protobuf: encodeOpenApiV2(document), hash: hashOf(json) }
   }
 
   async #index(request: ApiRequest, reply: ApiReply): Promise<void> {

@@ -6,7 +6,11 @@ export class Warnings {
 
   /** The header's values when `text` is new; undefined when it changes nothing. */
   add(text: string): readonly string[] | undefined {
-    const clean = [...text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ')].slice(0, warningLengthMax).join('')
+    const clean = text
+      .replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ')
+      .slice(0, warningLengthMax)
+      // a cut surrogate pair
+      .replace(/[\ud800-\udbff]$/, '')
     const quoted = clean.replaceAll(/["\\]/g, String.raw`\$&`)
     // header bytes are UTF-8; Node takes one character a byte
     const value = `299 - "${Buffer.from(quoted).toString('latin1')}"`
