@@ -1,0 +1,233 @@
+import type { Env, RaftNode, RaftStatus, Timer } from '../raft/index.ts'
+import { pendingBytesMax } from './backend/limits.ts'
+import { StorageError } from './errors.ts'
+import { chooseLeaseId } from './lease-id.ts'
+import { leaseExpiryPeriodMs, requestBytesMax } from './limits.ts'
+import type { MvccEngine } from './mvcc/engine.ts'
+import { LeaseClock } from './mvcc/lease-clock.ts'
+import { refusalError, type ApplyOutcome } from './mvcc/outcome.ts'
+import { checkTxn, isReadOnlyTxn } from './mvcc/txn-check.ts'
+import { encodeProposal, type Proposal } from './proposal.ts'
+import { storageError } from './replica-errors.ts'
+import type { ReplicaStateMachine } from './replica-state-machine.ts'
+import type {
+  CallOptions,
+  Key,
+  LeaseId,
+  RangeRequest,
+  RangeResult,
+  Revision,
+  Store,
+  StoreStatus,
+  TxnRequest,
+  TxnResult,
+  Watcher,
+  WatchRequest,
+  WatchSink,
+} from './store.ts'
+
+/** The store as one replica offers it. Node and state machine stay the caller's: close() ends only its own timers. */
+export class ReplicaStore implements Store {
+  readonly #env: Env
+  readonly #node: RaftNode
+  readonly #machine: ReplicaStateMachine
+  readonly #closing = new AbortController()
+  readonly #expiry: Timer
+  readonly #unsubscribe: readonly (() => void)[]
+  #leases: LeaseClock
+  #expiring = false
+
+  constructor(options: { readonly env: Env; readonly node: RaftNode; readonly machine: ReplicaStateMachine }) {
+    this.#env = options.env
+    this.#node = options.node
+    this.#machine = options.machine
+    this.#leases = this.#leaseClock(this.#machine.engine)
+    this.#unsubscribe = [
+      this.#node.onStatusChange((status) => this.#followRole(status)),
+      this.#machine.onEngine((engine) => {
+        this.#leases.close()
+        this.#leases = this.#leaseClock(engine)
+      }),
+    ]
+    this.#expiry = this.#env.scheduler.every(leaseExpiryPeriodMs, () => void this.#revokeExpired())
+  }
+
+  async range(request: RangeRequest, options: CallOptions): Promise<RangeResult> {
+    if (request.serializable === true) this.#assertNotAborted(options)
+    else await this.#readIndex(options)
+    return this.#read((engine) => engine.range(request))
+  }
+
+  /** A transaction that can change nothing costs a read round, not a log entry. */
+  async txn(request: TxnRequest, options: CallOptions): Promise<TxnResult> {
+    const fault = checkTxn(request)
+    if (fault !== undefined) throw new StorageError(fault.code, fault.message)
+    const readOnly = isReadOnlyTxn(request)
+    if (readOnly) await this.#readIndex(options)
+    const outcome = readOnly ? this.#readTxn(request) : await this.#propose({ type: 'txn', request }, options)
+    if (outcome.type !== 'txn') throw unexpected(outcome)
+    return this.#machine.engine.txnResult(outcome.txn)
+  }
+
+  async currentRevision(options: CallOptions): Promise<Revision> {
+    await this.#readIndex(options)
+    return this.#machine.engine.revision
+  }
+
+  watch(request: WatchRequest, sink: WatchSink): Watcher {
+    return this.#machine.engine.watch(request, sink)
+  }
+
+  async compact(
+    request: { readonly revision: Revision; readonly physical: boolean },
+    options: CallOptions,
+  ): Promise<void> {
+    await this.#propose({ type: 'compact', revision: request.revision }, options)
+    if (request.physical) await this.#machine.whenPhysicallyCompacted(request.revision, options.signal)
+  }
+
+  async leaseGrant(
+    request: { readonly id?: LeaseId; readonly ttlSeconds: number },
+    options: CallOptions,
+  ): Promise<{ readonly id: LeaseId; readonly ttlSeconds: number }> {
+    const id =
+      request.id === undefined || request.id === 0n
+        ? chooseLeaseId(this.#env.random, (taken) => this.#machine.engine.hasLease(taken))
+        : request.id
+    const outcome = await this.#propose({ type: 'leaseGrant', id, ttlSeconds: request.ttlSeconds }, options)
+    if (outcome.type !== 'leaseGrant') throw unexpected(outcome)
+    return { id: outcome.id, ttlSeconds: outcome.ttlSeconds }
+  }
+
+  /** ERR_NO_LEADER on any replica but the leader: only that one knows the deadlines. */
+  async leaseKeepAlive(id: LeaseId, options: CallOptions): Promise<number> {
+    await this.#readIndex(options)
+    return this.#leases.keepAlive(id, () => this.#readIndex(options))
+  }
+
+  async leaseRevoke(id: LeaseId, options: CallOptions): Promise<void> {
+    await this.#propose({ type: 'leaseRevoke', id }, options)
+  }
+
+  /** ERR_NO_LEADER on any replica but the leader. */
+  async leaseTimeToLive(
+    id: LeaseId,
+    options: CallOptions & { readonly keys?: boolean },
+  ): Promise<{ readonly ttlSeconds: number; readonly grantedTtlSeconds: number; readonly keys: readonly Key[] }> {
+    await this.#readIndex(options)
+    if (!this.#leases.leading) throw new StorageError('ERR_NO_LEADER', 'leases are looked up at the leader')
+    const { engine } = this.#machine
+    const grantedTtlSeconds = engine.grantedTtlSeconds(id)
+    if (grantedTtlSeconds === undefined) throw new StorageError('ERR_LEASE_NOT_FOUND', `lease ${id} does not exist`)
+    return {
+      ttlSeconds: this.#leases.remainingSeconds(id) ?? 0,
+      grantedTtlSeconds,
+      keys: options.keys === true ? engine.leaseKeys(id) : [],
+    }
+  }
+
+  status(): StoreStatus {
+    const { revision, compactRevision, keyCount } = this.#machine.engine
+    return { revision, compactRevision, keyCount }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#expiry.cancel()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
+    this.#leases.close()
+  }
+
+  async #propose(proposal: Proposal, options: CallOptions): Promise<ApplyOutcome> {
+    const data = encodeProposal(proposal)
+    if (data.length > requestBytesMax) {
+      throw new StorageError('ERR_TOO_LARGE', `a request of ${data.length} bytes, allowed: ${requestBytesMax}`)
+    }
+    this.#assertNotAborted(options)
+    const { pendingBytes } = this.#machine
+    if (pendingBytes > pendingBytesMax) {
+      throw new StorageError('ERR_OVERLOADED', `${pendingBytes} bytes wait to be written behind the log`)
+    }
+    let outcome: unknown
+    try {
+      outcome = await this.#node.propose(data, options)
+    } catch (error) {
+      throw storageError(error)
+    }
+    if (!isOutcome(outcome)) throw new StorageError('ERR_CORRUPT', 'a proposal was applied without an outcome')
+    if (outcome.type === 'refused') throw refusalError(outcome)
+    return outcome
+  }
+
+  #readTxn(request: TxnRequest): ApplyOutcome {
+    const outcome = this.#machine.engine.readTxn(request)
+    if ('type' in outcome) throw refusalError(outcome)
+    return { type: 'txn', txn: outcome }
+  }
+
+  async #readIndex(options: CallOptions): Promise<void> {
+    try {
+      await this.#node.readIndex(options)
+    } catch (error) {
+      throw storageError(error)
+    }
+  }
+
+  /** A snapshot installed meanwhile closes the engine under a long read: it starts again on the new one. */
+  async #read<T>(read: (engine: MvccEngine) => Promise<T>): Promise<T> {
+    for (;;) {
+      const { engine } = this.#machine
+      try {
+        return await read(engine)
+      } catch (error) {
+        const replaced = this.#machine.engine !== engine
+        if (!replaced || !(error instanceof StorageError) || error.code !== 'ERR_STOPPED') throw error
+      }
+    }
+  }
+
+  #leaseClock(engine: MvccEngine): LeaseClock {
+    const clock = new LeaseClock({ clock: this.#env.clock, leases: engine })
+    if (this.#node.status().role === 'leader') clock.promote()
+    return clock
+  }
+
+  #followRole(status: RaftStatus): void {
+    const leading = status.role === 'leader'
+    if (leading && !this.#leases.leading) this.#leases.promote()
+    if (!leading && this.#leases.leading) this.#leases.demote()
+  }
+
+  async #revokeExpired(): Promise<void> {
+    const leases = this.#leases
+    if (this.#expiring || !leases.leading) return
+    this.#expiring = true
+    const options = { signal: this.#closing.signal }
+    try {
+      const due = leases.expired()
+      if (leases.frozen) {
+        await this.#readIndex(options)
+        leases.reconfirmed()
+      }
+      for (const id of due) await this.#propose({ type: 'leaseRevoke', id }, options)
+    } catch (error) {
+      if (!this.#closing.signal.aborted)
+        this.#env.log.debug({ error }, 'expired leases wait: a revocation did not pass')
+    } finally {
+      this.#expiring = false
+    }
+  }
+
+  #assertNotAborted(options: CallOptions): void {
+    if (!options.signal.aborted) return
+    throw new StorageError('ERR_ABORTED', 'the call was aborted', { cause: options.signal.reason })
+  }
+}
+
+function isOutcome(result: unknown): result is ApplyOutcome {
+  return typeof result === 'object' && result !== null && 'type' in result
+}
+
+function unexpected(outcome: ApplyOutcome): StorageError {
+  return new StorageError('ERR_CORRUPT', `an outcome of type ${outcome.type} for another proposal`)
+}
