@@ -5,14 +5,12 @@ import {
   type ResourceInfo,
   type TypeDescriptor,
 } from '../../schemas/index.ts'
+import { descriptorOf } from '../encoding/stored-object.ts'
 import type { Strategy } from '../types.ts'
 
-/** The descriptor of the version that is stored. */
+/** The descriptor of the version that is stored; it may be another resource's (events.k8s.io stores core/v1 Events). */
 export function storageType(resource: ResourceInfo): TypeDescriptor {
-  const { group, version } = resource.storageVersion
-  const served = resource.served.find(({ gvk }) => gvk.group === group && gvk.version === version)
-  if (served === undefined) throw new Error(`${resource.plural}: storage version ${group}/${version} is not served`)
-  return served.type
+  return descriptorOf(resource.storageVersion)
 }
 
 /** Canonical JSON of the storage version without resourceVersion: equal objects give equal bytes. */

@@ -36,7 +36,9 @@ for (const resource of stored) {
       assert.equal(put.status, 200, JSON.stringify(put.body))
       assert.equal(put.body.metadata.resourceVersion, resourceVersion, 'PUT of what was answered changes nothing')
 
-      const minimal = { ...manifest, metadata: { ...manifest.metadata, resourceVersion } }
+      // The real API server refuses this for Jobs as well: selector and template labels come from creation.
+      const minimal =
+        key === 'batch/jobs' ? put.body : { ...manifest, metadata: { ...manifest.metadata, resourceVersion } }
       const putMinimal = await server.call('update', `${path}/${name}`, minimal)
       assert.equal(putMinimal.status, 200, JSON.stringify(putMinimal.body))
 
