@@ -5,6 +5,7 @@ import { loadMvccEngine } from '../../../storage/mvcc/engine.ts'
 import { VolatileBackend } from '../../../storage/mvcc/volatile-backend.ts'
 import { seededRandom } from '../../contract/store/random-program.ts'
 import { bytes, plainKv, text } from '../../contract/store/store-harness.ts'
+import { WatchRecorder } from '../../contract/store/watch-recorder.ts'
 import { EngineRig } from './manual-env.ts'
 
 const everything = { key: Uint8Array.of(0), rangeEnd: Uint8Array.of(0) }
@@ -148,13 +149,32 @@ test('rows above the checkpoint are not believed', async () => {
   rig.put('a', '2')
   rig.put('b', '1')
   const again = await restart(rig)
-  assert.equal(again.engine.revision, believed)
+  assert.deepEqual([again.engine.revision, again.engine.keyCount], [believed, 1])
   assert.deepEqual(
     again.engine
       .rangeNow(everything)
       .kvs.map(plainKv)
       .map((kv) => kv.value),
     ['1'],
+  )
+})
+
+test('B2: the deletion exactly at the compacted revision is replayed after a restart too', async () => {
+  const rig = new EngineRig()
+  rig.put('a', '1')
+  const deleted = rig.delete('a')
+  rig.compact(deleted)
+  await rig.backend.checkpoint(rig.engine.state())
+  rig.engine.resumeCompaction()
+  rig.scheduler.settle()
+  assert.equal(rig.backend.rowCount, 1)
+  const again = await restart(rig)
+  const recorder = new WatchRecorder()
+  again.engine.watch({ ...everything, startRevision: deleted, prevKv: false }, recorder)
+  again.scheduler.settle()
+  assert.deepEqual(
+    recorder.events.map((event) => [event.type, event.kv.mod]),
+    [['delete', deleted]],
   )
 })
 
