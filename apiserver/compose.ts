@@ -6,6 +6,7 @@ import { bearerTokens, clientCertificates, loopbackListener } from './authentica
 import { builtInAuthorizer } from './authorization/built-in-authorizer.ts'
 import { bootstrap } from './bootstrap.ts'
 import { createObjectCache } from './cache/object-cache.ts'
+import { startNamespaceDeletion } from './controllers/namespace-deletion.ts'
 import { pkiPaths, planPki, writePki } from './certificates/certificates.ts'
 import { readText, writePrivate } from './certificates/pki-files-node.ts'
 import { createDispatcher, type Dispatcher } from './dispatch.ts'
@@ -13,6 +14,7 @@ import { createResponder } from './encoding/responder.ts'
 import { DiscoveryPaths } from './discovery/discovery-paths.ts'
 import { createReadHandlers } from './handlers/read-handlers.ts'
 import { createWriteHandlers } from './handlers/write-handlers.ts'
+import type { WriteServices } from './object-store/write-services.ts'
 import { handlerTable } from './handler-table.ts'
 import type { HealthCheck } from './health.ts'
 import { shutdownGraceMs } from './http-limits.ts'
@@ -150,6 +152,8 @@ export async function openControlPlane(
       signal: starting.signal,
       version: gitVersion(),
     })
+    const namespaceDeletion = startNamespaceDeletion(api.writes)
+    unwinding.push(() => namespaceDeletion.stop())
     api.setReady(true)
     phase('ready')
 
@@ -195,6 +199,7 @@ function openStore(_settings: Settings, _dataDir: string, env: Env): Promise<Sto
 }
 
 interface Api {
+  readonly writes: WriteServices
   readonly services: ApiServices & { readonly cache: { readonly ready: Promise<void> } }
   readonly dispatcher: Dispatcher
   readonly handlerFor: ReturnType<typeof handlerTable>
@@ -249,6 +254,7 @@ function createApi(options: {
   })
   return {
     services,
+    writes: write.services,
     dispatcher,
     handlerFor,
     setReady(now) {
