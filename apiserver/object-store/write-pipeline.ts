@@ -45,7 +45,7 @@ export async function prepareCreate(
   }
   const attributes = attributesOf(write, 'CREATE', namespace, textAt(metadata, 'name'), object, undefined)
   await services.admission.admit(attributes)
-  dropDuplicateOwners(object, context.warn)
+  dropDuplicateOwners(object, (message) => context.warn(message))
   fillMetadata(object, { now: context.now, uid: context.uid() })
   const base = textAt(metadata, 'generateName')
   if (textAt(metadata, 'name') === '' && base !== '') metadata['name'] = generateName(services.env, base)
@@ -77,7 +77,7 @@ export async function prepareUpdate(
   requireSameVersion(target, object, current)
   const attributes = attributesOf(write, 'UPDATE', target.namespace, target.name, object, old)
   await services.admission.admit(attributes)
-  dropDuplicateOwners(object, context.warn)
+  dropDuplicateOwners(object, (message) => context.warn(message))
   carryMetadata(object, old)
   strategy.applyDefaults(object)
   services.fieldManager.update(object, old, write.fieldManager)

@@ -63,7 +63,7 @@ export async function startTestServer(
       if (handler === undefined) throw new Error(`no ${verb} of ${subresource}`)
       return handler
     }
-    const handlers: Partial<Record<Verb, Handler>> = write as unknown as Partial<Record<Verb, Handler>>
+    const handlers: Partial<Record<Verb, Handler>> = write
     const handler = handlers[verb]
     if (handler === undefined) throw new Error(`no ${verb}`)
     return handler
