@@ -32,7 +32,7 @@ export const serviceTable: KindTable = {
   cells: (service, nowMs) => [
     nameOf(service),
     textAt(service, 'spec', 'type'),
-    String(listAt(service, 'spec', 'clusterIPs')[0] ?? '') || textAt(service, 'spec', 'clusterIP') || none,
+    textAt(service, 'spec', 'clusterIP') || none,
     externalIp(service),
     servicePorts(service),
     objectAge(service, nowMs),

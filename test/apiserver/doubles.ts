@@ -6,8 +6,12 @@ export interface TestEnv extends Env {
   advance(ms: number): void
 }
 
-/** A clock and timers that move when the test says so; `soon` is the real event loop's next turn. */
-export function createTestEnv(seed = 1): TestEnv {
+/**
+ * A clock and timers that move when the test says so; `soon` is the real event loop's next turn.
+ *
+ * @param options.tickMs - The clock also moves by this whenever it is read, so that long loops find their slice used up.
+ */
+export function createTestEnv(seed = 1, options: { readonly tickMs?: number } = {}): TestEnv {
   let nowMs = 0
   let order = 0
   let state = seed >>> 0
@@ -28,7 +32,7 @@ export function createTestEnv(seed = 1): TestEnv {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
   }
   return {
-    clock: { monotonicMs: () => nowMs, wallMs: () => Date.UTC(2030, 0, 1) + nowMs },
+    clock: { monotonicMs: () => (nowMs += options.tickMs ?? 0), wallMs: () => Date.UTC(2030, 0, 1) + nowMs },
     random: { float, bytes: (length) => Uint8Array.from({ length }, () => Math.floor(float() * 256)) },
     scheduler: {
       after: (delayMs, run) => add(delayMs, undefined, run),

@@ -60,9 +60,9 @@ export const signal: AbortSignal = new AbortController().signal
 
 /** Get, list and watch on a store in memory. */
 export async function createReadApi(
-  options: { limits?: WindowLimits; seed?: number; store?: Store } = {},
+  options: { limits?: WindowLimits; seed?: number; tickMs?: number; store?: Store } = {},
 ): Promise<ReadApi> {
-  const env = createTestEnv(options.seed)
+  const env = createTestEnv(options.seed, { tickMs: options.tickMs ?? 0 })
   const store = options.store ?? createMemoryStore({ env })
   const registry = createResourceRegistry({
     resources: resources(),
@@ -94,8 +94,8 @@ export async function createReadApi(
     handlers,
     scope,
     async put(plural, object) {
-      const metadata = object['metadata'] as ObjectValue
-      const key = keyOf(plural, String(metadata['namespace'] ?? ''), String(metadata['name']))
+      const { name, namespace = '' } = object['metadata'] as { readonly name: string; readonly namespace?: string }
+      const key = keyOf(plural, namespace, name)
       const gvk = scope(plural).resource.storageVersion
       const value = encodeJson(object, typeOf(gvk)!, gvk)
       const result = await store.txn({ compare: [], success: [{ type: 'put', key, value }], failure: [] }, { signal })
