@@ -218,7 +218,7 @@ export class ReplicaFacade implements Store {
   }
 
   #wake(): void {
-    for (const wake of [...this.#waiting]) wake()
+    for (const wake of this.#waiting) wake()
   }
 
   /** Once leadership has lain elsewhere for a while, it is moved here: writes then cost no forwarding. */

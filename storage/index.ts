@@ -1,3 +1,5 @@
+export { openEmbeddedStore, type EmbeddedStore, type EmbeddedStoreOptions, type ReplicaInfo } from './embedded.ts'
+export { openMemoryBackend } from './backend-memory.ts'
 export * from './errors.ts'
 export { createMemoryStore } from './memory-store.ts'
 export * from './store.ts'
