@@ -10,8 +10,9 @@ export interface Representation {
 
 const newline = Buffer.from('\n')
 
-/** `"resourceVersion":"N"` with the commas its place needs. */
+/** `"resourceVersion":"N"` with the commas its place needs; nothing for what is not stored (a dry-run create). */
 export function resourceVersionText(offsets: StoredOffsets, revision: Revision): string {
+  if (revision === 0) return ''
   const text = `"resourceVersion":"${revision}"`
   return offsets.commaBefore ? `,${text}` : offsets.commaAfter ? `${text},` : text
 }
