@@ -4,7 +4,7 @@ import { ApiError } from '../../../apiserver/errors.ts'
 import { createWriteHandlers, type WriteHandlers } from '../../../apiserver/handlers/write-handlers.ts'
 import { createResourceRegistry } from '../../../apiserver/registry.ts'
 import { strategyFor } from '../../../apiserver/strategies/index.ts'
-import type { Handler, RequestScope, Verb } from '../../../apiserver/types.ts'
+import type { CachedObject, Handler, ObjectCache, RequestScope, Verb } from '../../../apiserver/types.ts'
 import { resources } from '../../../schemas/index.ts'
 import { createMemoryStore, type Store } from '../../../storage/index.ts'
 import { createRequest, createTestEnv, MemoryReply, type TestEnv, until } from '../doubles.ts'
@@ -23,6 +23,9 @@ export interface TestServer {
   /** `path`: "default/configmaps/name", "configmaps" groups by "apps.deployments"; see `parsePath`. */
   call(verb: Verb, path: string, body?: unknown, options?: CallOptions): Promise<Answer>
   revision(): Promise<number>
+  /** The write path goes on with what the cache holds now, as if its watch lagged; undone by thaw(). */
+  freezeCache(): void
+  thaw(): void
   close(): Promise<void>
 }
 
@@ -47,7 +50,17 @@ export async function startTestServer(
   const cache = createObjectCache({ store: memory, registry, env, log: env.log })
   await cache.ready
   const responder = createResponder({ env, registry })
-  const write = createWriteHandlers({ env, store, cache, responder, registry })
+  let frozen: ReadonlyMap<string, CachedObject> | undefined
+  const laggingCache: ObjectCache = {
+    get revision() {
+      return cache.revision
+    },
+    get: (key) => (frozen === undefined ? cache.get(key) : frozen.get(key)),
+    list: (prefix) => cache.list(prefix),
+    waitUntil: (revision, waitOptions) => cache.waitUntil(revision, waitOptions),
+    fresh: (freshOptions) => cache.fresh(freshOptions),
+  }
+  const write = createWriteHandlers({ env, store, cache: laggingCache, responder, registry })
 
   function scopeOf(resource: string, group: string, version: string, subresource: string): RequestScope {
     const entry = resources().find((one) => one.group === group && one.plural === resource)
@@ -103,6 +116,14 @@ export async function startTestServer(
       return { status: reply.status, body: text.startsWith('{') ? JSON.parse(text) : text, warnings }
     },
     revision: () => memory.currentRevision({ signal }),
+    freezeCache() {
+      const prefixes = registry.all().flatMap(({ resource }) => resource.storagePrefix ?? [])
+      const objects = prefixes.flatMap((prefix) => cache.list(`${prefix}/`))
+      frozen = new Map(objects.map((object) => [object.key, object]))
+    },
+    thaw() {
+      frozen = undefined
+    },
     async close() {
       cache.close()
       await memory.close()

@@ -117,6 +117,7 @@ server('dryRun=All answers like the real thing and stores nothing', async (serve
   const before = await server.revision()
   const answer = await server.call('create', 'default:configmaps', configMap('dry'), { query: 'dryRun=All' })
   assert.equal(answer.status, 201)
+  assert.equal(answer.body.metadata.resourceVersion, undefined)
   assert.equal(await server.revision(), before)
   assert.equal((await server.call('delete', 'default:configmaps/dry')).status, 404)
   const wrong = await server.call('create', 'default:configmaps', configMap('dry'), { query: 'dryRun=Some' })
