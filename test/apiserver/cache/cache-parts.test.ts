@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { EventWindow } from '../../../apiserver/cache/event-window.ts'
+import { FanOut } from '../../../apiserver/cache/fan-out.ts'
 import { compareKeys } from '../../../apiserver/cache/keys.ts'
 import { RetainedRoots } from '../../../apiserver/cache/retained-roots.ts'
 import { SortedObjects } from '../../../apiserver/cache/sorted-objects.ts'
 import type { CachedObject } from '../../../apiserver/types.ts'
+import { createTestEnv, settle } from '../doubles.ts'
 
 const prefix = '/registry/things/'
 const object = (key: string, revision = 1, bytes = 10): CachedObject => ({
@@ -129,4 +131,34 @@ test('retained roots leave by count, age and the bytes they keep alive', () => {
   assert.equal(roots.find(prefix, 50), objects)
   roots.trim(100, () => 33 * 1024 * 1024)
   assert.equal(roots.size, 0)
+})
+
+test('a live watcher that a burst within one turn has passed is told so', async () => {
+  const window = new EventWindow(1, { eventsMin: 2, eventsMax: 4, ageMs: 1_000, bytesMax: 100_000 })
+  const fanOut = new FanOut(createTestEnv(), window, () => 10)
+  const taken: number[] = []
+  const ends: string[] = []
+  const attachment = fanOut.attach(
+    {
+      namespace: '',
+      name: '',
+      take: (event) => taken.push(event.sequence) > 0,
+      flush() {},
+      onEnd: (reason) => void ends.push(reason),
+    },
+    0,
+  )
+  assert.equal(attachment.settledRevision(), 10)
+  for (let index = 0; index < 3; index++) window.push({ revision: 2 + index, object: object('a') }, 0)
+  fanOut.onEvents()
+  assert.equal(attachment.settledRevision(), 1, 'nothing of the round has been handed over yet')
+  await settle(2)
+  assert.deepEqual(taken, [1, 2, 3])
+  assert.equal(attachment.settledRevision(), 10)
+  for (let index = 0; index < 6; index++) window.push({ revision: 5 + index, object: object('a') }, 0)
+  fanOut.onEvents()
+  await settle(2)
+  assert.deepEqual(taken, [1, 2, 3])
+  assert.deepEqual(ends, ['expired'])
+  assert.equal(fanOut.watcherCount, 0)
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createMemoryStore, StorageError, type Store, type WatchSink } from '../../../storage/index.ts'
+import { createMemoryStore, StorageError, type Store, type WatchBatch, type WatchSink } from '../../../storage/index.ts'
 import { createTestEnv, settle, until } from '../doubles.ts'
 import { configMap, createReadApi, type ReadApi, signal, story } from '../read/read-api.ts'
 
@@ -9,6 +9,7 @@ function breakableStore(): {
   readonly store: Store
   readonly end: (reason: StorageError | undefined) => void
   readonly watches: () => number
+  readonly send: (batch: WatchBatch) => void
 } {
   const inner = createMemoryStore({ env: createTestEnv() })
   let current: { sink: WatchSink; cancel(): void } | undefined
@@ -54,6 +55,7 @@ function breakableStore(): {
       ending?.sink.onEnd(reason)
     },
     watches: () => opened,
+    send: (batch) => current?.sink.onBatch(batch),
   }
 }
 
@@ -164,3 +166,20 @@ test('a read waits for its revision and no longer; closing fails it', () =>
     api.cache.close()
     await assert.rejects(open, /shutting down/)
   }))
+
+test('B5 a store that repeats old revisions changes nothing', async () => {
+  const { store, send } = breakableStore()
+  await withApi({ store }, async (api) => {
+    await api.put('configmaps', configMap('a'))
+    await api.put('configmaps', configMap('a', { data: 'new' }))
+    const { kvs } = await store.range({ key: Buffer.from('/registry/configmaps/default/a'), revision: 2 }, { signal })
+    const { reply } = api.ask('watch', 'configmaps', { query: 'resourceVersion=3' })
+    await settle()
+    send({ revision: 2, events: [{ type: 'put', kv: kvs[0]! }] })
+    send({ revision: 3, events: [{ type: 'put', kv: kvs[0]! }] })
+    await settle()
+    assert.deepEqual(story(reply), [])
+    assert.equal(api.cache.get('/registry/configmaps/default/a')?.revision, 3)
+    assert.equal(api.cache.revision, 3)
+  })
+})
