@@ -1,4 +1,4 @@
-import { decodeJson, type ObjectValue, SchemaError, typeDescriptor } from '../../schemas/index.ts'
+import { decodeJson, decodeYaml, type ObjectValue, SchemaError, typeDescriptor } from '../../schemas/index.ts'
 import { badRequest, invalid } from '../errors.ts'
 import type { ApiRequest, Cause } from '../types.ts'
 import { invalidValue, notSupported, required, tooLong, forbiddenField } from '../validation/field-error.ts'
@@ -77,7 +77,7 @@ export interface DeleteOptions {
 /** From the body when there is one, else from the query. @throws ApiError 400, 415, 422. */
 export async function deleteOptions(request: ApiRequest): Promise<DeleteOptions> {
   const body = await request.body()
-  const value = body.length > 0 ? decodeDeleteOptions(request, body) : optionsFromQuery(request.query)
+  const value = body.length > 0 ? await decodeDeleteOptions(request, body) : optionsFromQuery(request.query)
   const causes: Cause[] = []
   const policy = valueAt(value, 'propagationPolicy')
   const orphan = valueAt(value, 'orphanDependents')
@@ -106,17 +106,11 @@ export async function deleteOptions(request: ApiRequest): Promise<DeleteOptions>
 const isPolicy = (value: unknown): value is 'Orphan' | 'Background' | 'Foreground' =>
   value === 'Orphan' || value === 'Background' || value === 'Foreground'
 
-function decodeDeleteOptions(request: ApiRequest, body: Uint8Array): ObjectValue {
-  if (bodyFormat(request.headers['content-type']) !== 'json') {
-    // kubectl and client-go send JSON; a YAML DeleteOptions is JSON often enough to be tried as such.
-    return decodeOptions(body)
-  }
-  return decodeOptions(body)
-}
-
-function decodeOptions(body: Uint8Array): ObjectValue {
+async function decodeDeleteOptions(request: ApiRequest, body: Uint8Array): Promise<ObjectValue> {
+  const format = bodyFormat(request.headers['content-type'])
+  const type = typeDescriptor('io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions')
   try {
-    const { object } = decodeJson(body, typeDescriptor('io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions'))
+    const { object } = format === 'yaml' ? await decodeYaml(body, type) : decodeJson(body, type)
     const kind = textAt(object, 'kind')
     if (kind !== '' && kind !== 'DeleteOptions') throw badRequest('decoded object cannot be converted to DeleteOptions')
     return object
