@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { createNodeEnv } from '../raft/env-node.ts'
 import { resourceGroups, resources } from '../schemas/index.ts'
-import { createMemoryStore, type Env, type Store, type Timer } from '../storage/index.ts'
+import { type Env, openEmbeddedStore, type Store, type Timer } from '../storage/index.ts'
 import { bearerTokens, clientCertificates, loopbackListener } from './authentication/authenticator.ts'
 import { builtInAuthorizer } from './authorization/built-in-authorizer.ts'
 import { bootstrap } from './bootstrap.ts'
@@ -193,9 +193,13 @@ function environment(level: LogLevel, write: (line: string) => void): Env {
   return createNodeEnv({ log: createLogger({ level, wallMs: () => clock.wallMs(), write }) })
 }
 
-/** Memory until the embedded replicas take over here. */
-function openStore(_settings: Settings, _dataDir: string, env: Env): Promise<Store> {
-  return Promise.resolve(createMemoryStore({ env }))
+function openStore(settings: Settings, dataDir: string, env: Env): Promise<Store> {
+  return openEmbeddedStore({
+    directory: dataDir,
+    env,
+    replicas: settings.replicas,
+    compaction: { intervalMs: settings.compactionIntervalMs },
+  })
 }
 
 interface Api {
