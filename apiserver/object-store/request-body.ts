@@ -11,7 +11,7 @@ import {
 import { apiVersionOf } from '../encoding/stored-object.ts'
 import { badRequest } from '../errors.ts'
 import type { ApiRequest, RequestScope } from '../types.ts'
-import { isObject, textAt } from '../validation/object-fields.ts'
+import { isObject, metadataOf, record, textAt } from '../validation/object-fields.ts'
 import { type BodyFormat, bodyFormat } from './media-type.ts'
 import type { FieldValidation } from './write-options.ts'
 
@@ -79,9 +79,13 @@ export function toStorageVersion(scope: RequestScope, versioned: ObjectValue): O
   return object
 }
 
-/** As a client of the request's version would see it, apiVersion and kind included; the caller's own copy. */
+/**
+ * As a client of the request's version would see it, apiVersion and kind included. The object itself and its metadata are
+ * the caller's to change; everything below is shared.
+ */
 export function fromStorageVersion(scope: RequestScope, object: ObjectValue): ObjectValue {
-  const versioned = scope.served.fromStorage(object)
+  const versioned = record(scope.served.fromStorage(object))
+  versioned['metadata'] = record(metadataOf(versioned))
   versioned['apiVersion'] = apiVersionOf(scope.served.gvk)
   versioned['kind'] = scope.served.gvk.kind
   return versioned

@@ -469,6 +469,43 @@ server('evictions ask the disruption budget', async (server) => {
   assert.equal(spent.body.status.disruptionsAllowed ?? 0, 0)
 })
 
+server('events live by a shared lease of a little over an hour', async (server) => {
+  for (const name of ['e1', 'e2']) {
+    const event = { metadata: { name }, involvedObject: { kind: 'Pod', name: 'p', namespace: 'default' } }
+    assert.equal((await server.call('create', 'default:events', event)).status, 201)
+  }
+  const { signal } = new AbortController()
+  const range = { key: Buffer.from('/registry/events/'), rangeEnd: Buffer.from('/registry/events0') }
+  const { kvs } = await server.store.range(range, { signal })
+  const leases = new Set(kvs.map((kv) => kv.lease))
+  assert.deepEqual([kvs.length, leases.size, leases.has(0n)], [2, 1, false])
+  const [lease] = leases
+  assert.ok(lease !== undefined)
+  const { grantedTtlSeconds } = await server.store.leaseTimeToLive(lease, { signal })
+  assert.equal(grantedTtlSeconds, 3660)
+})
+
+server('objects of several served versions keep one stored form', async (server) => {
+  const path = 'default:horizontalpodautoscalers.autoscaling'
+  const made = await server.call('create', `${path}@v1`, {
+    apiVersion: 'autoscaling/v1',
+    kind: 'HorizontalPodAutoscaler',
+    metadata: { name: 'h' },
+    spec: {
+      maxReplicas: 3,
+      targetCPUUtilizationPercentage: 50,
+      scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+    },
+  })
+  assert.equal(made.status, 201, JSON.stringify(made.body))
+  assert.deepEqual([made.body.apiVersion, made.body.spec.targetCPUUtilizationPercentage], ['autoscaling/v1', 50])
+  const newer = await server.call('patch', `${path}@v2/h`, {}, merge)
+  assert.equal(newer.body.apiVersion, 'autoscaling/v2')
+  assert.equal(newer.body.spec.metrics[0].resource.target.averageUtilization, 50)
+  const older = await server.call('patch', `${path}@v1/h`, { spec: { maxReplicas: 4 } }, merge)
+  assert.deepEqual([older.status, older.body.spec.maxReplicas], [200, 4])
+})
+
 server('secrets take stringData, freeze when immutable, and keep their type', async (server) => {
   const made = await server.call('create', 'default:secrets', {
     metadata: { name: 's' },
