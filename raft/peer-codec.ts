@@ -208,6 +208,7 @@ function readFrame(code: number, reader: ByteReader): Frame {
     return { type: 'snapshotChunk', sequence, last, data: reader.bytes(reader.remaining) }
   }
   const type = types[code - 1]
+  if (type === undefined) throw new MalformedError(`frame type ${code}`)
   switch (type) {
     case 'propose':
       return { type, ...addressed, entries: readEntries(reader) }
@@ -259,7 +260,5 @@ function readFrame(code: number, reader: ByteReader): Frame {
       return { type, ...addressed }
     case 'transferLeader':
       return { type, ...addressed, transferee: reader.id() }
-    default:
-      throw new MalformedError(`frame type ${code}`)
   }
 }
