@@ -228,10 +228,12 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
     }
     this.#running.set(id, replica)
     this.add(replica)
-    void replica.node.ended.then((error) => {
-      if (error !== undefined) this.#errors.set(id, error)
-      return this.#end(replica)
-    })
+    void replica.node.ended
+      .then((error) => {
+        if (error !== undefined) this.#errors.set(id, error)
+        return this.#end(replica)
+      })
+      .catch((error: unknown) => env.log.warn({ replica: name, error }, 'a replica did not close cleanly'))
   }
 
   /** Callers and watchers move on first, then node and state are closed. `final`: with a checkpoint, for a fast start. */

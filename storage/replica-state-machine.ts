@@ -141,10 +141,13 @@ export class ReplicaStateMachine implements StateMachine {
     try {
       await fillState(this.#options, directory.statePath(number), chunks, meta)
       const state = await openState(this.#options, directory.statePath(number), env)
+      let installing: Promise<void> | undefined
       return {
         meta,
-        install: () => this.#install(number, state, meta),
+        install: () => (installing ??= this.#install(number, state, meta)),
         discard: async () => {
+          // A member that stops while it installs discards what may be in force already.
+          if (installing !== undefined) return installing
           await closeState(state)
           await directory.removeState(number)
         },
