@@ -239,6 +239,44 @@ test('a port in use or a file that is no kubeconfig: one line, exit code not 0, 
   }
 })
 
+test('a data directory in use, or of another replica count: one line, exit code 1, not a byte changed', async (t) => {
+  const dataDir = join(directory(t), 'data')
+  const own = await startControlPlane({ dataDir, replicas: 1 })
+  const refused = async (flags: readonly string[]): Promise<void> => {
+    const { code, errors } = await run(['up', '--data-dir', dataDir, '--secure-port', '0', ...flags])
+    assert.deepEqual([code, errors.trimEnd().split('\n').length], [1, 1], errors)
+  }
+  // the owner goes on writing its own files: what a second one would touch are names, above all LevelDB's LOG.old
+  const marks = (): string[] => [...readdirSync(dataDir), ...logsBelow(dataDir)].sort()
+  try {
+    const before = marks()
+    await refused(['--replicas', '1'])
+    await refused(['--replicas', '3'])
+    assert.deepEqual(marks(), before)
+  } finally {
+    await own.stop()
+  }
+  const before = hashOf(dataDir)
+  await refused(['--replicas', '3'])
+  assert.equal(hashOf(dataDir), before)
+})
+
+const logsBelow = (path: string): string[] =>
+  readdirSync(path, { recursive: true, encoding: 'utf8' }).filter((name) => /(?:^|\/)LOG(?:\.old)?$/.test(name))
+
+test('what was written is there after a restart, with its revision', async (t) => {
+  const dataDir = join(directory(t), 'data')
+  const path = '/api/v1/namespaces/default/configmaps'
+  const first = await startControlPlane({ dataDir, httpPort: 0 })
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kept' }, data: { a: 'b' } }
+  const made = await call(first.http ?? '', 'POST', path, { body })
+  await first.stop()
+  const second = await startControlPlane({ dataDir, httpPort: 0 })
+  const kept = await call(second.http ?? '', 'GET', `${path}/kept`)
+  await second.stop()
+  assert.deepEqual(kept.json, made.json)
+})
+
 test('SIGTERM with a watch open ends it and exits 0; curl options and kubeconfig lie in the data directory', async () => {
   const own = await startProcess()
   assert.deepEqual([own.kubeconfig, existsSync(join(own.dataDir, 'curlrc'))], [join(own.dataDir, 'kubeconfig'), true])
