@@ -9,7 +9,7 @@ import { openEmbeddedStore } from '../../storage/embedded.ts'
 // stop without checkpoint. node .build/…/test/bench/embedded-open.js
 const rows = Number(process.env.ROWS ?? 10_000)
 const replicas = process.env.REPLICAS === '1' ? 1 : 3
-const { signal } = new AbortController()
+const call = () => ({ signal: new AbortController().signal })
 const directory = await mkdtemp(join(tmpdir(), 'trireme-bench-'))
 const keep = setInterval(() => undefined, 1_000)
 
@@ -37,10 +37,10 @@ try {
     failure: [],
   })
   let store = await timed(`first start, ${replicas} replicas`, open)
-  await timed('first put', () => store.txn(put(0), { signal }))
+  await timed('first put', () => store.txn(put(0), call()))
   await timed(`${rows} puts of 2 KB, 64 at a time`, async () => {
     for (let i = 0; i < rows; i += 64) {
-      await Promise.all(Array.from({ length: Math.min(64, rows - i) }, (_, j) => store.txn(put(i + j), { signal })))
+      await Promise.all(Array.from({ length: Math.min(64, rows - i) }, (_, j) => store.txn(put(i + j), call())))
     }
   })
   await timed('close', () => store.close())

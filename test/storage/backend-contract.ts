@@ -55,8 +55,9 @@ const revisionsOf = async (backend: ReplicaBackend) => (await headsOf(backend)).
 
 /** What every Backend does. One after the other on a fresh directory. */
 export function runBackendContract(name: string, open: OpenBackend): void {
-  const check = (what: string, run: (directory: string) => Promise<void>) =>
-    test(`${name}: ${what}`, () => inDirectory(run))
+  const check = (what: string, run: (directory: string) => Promise<void>): void => {
+    void test(`${name}: ${what}`, () => inDirectory(run))
+  }
 
   check('a new directory has no checkpoint and no rows', async (directory) => {
     const backend = await open({ directory, env })
