@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { RaftError } from './errors.ts'
 
 /**
@@ -18,6 +19,8 @@ export class Waiting<T> {
       this.#resolve = resolve
       this.#reject = reject
     })
+    // One signal may stand for a whole subsystem with many requests under way: no leak, and bounded by their number.
+    setMaxListeners(0, signal)
     signal.addEventListener('abort', onAbort)
   }
 

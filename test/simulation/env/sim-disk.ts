@@ -171,8 +171,8 @@ export class SimDisk {
 
   /** A directory moves with everything in it. */
   #rename(from: string, to: string): void {
-    for (const directory of [...this.#directories]) {
-      if (directory !== from && !directory.startsWith(`${from}/`)) continue
+    const inside = [...this.#directories].filter((it) => it === from || it.startsWith(`${from}/`))
+    for (const directory of inside) {
       this.#directories.delete(directory)
       this.#directories.add(to + directory.slice(from.length))
     }
