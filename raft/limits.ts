@@ -37,3 +37,5 @@ export const catchUpBytesMax = 16 * 1024 * 1024
 export const readRetryMs = 500
 /** The longest the node's loop works before it lets other things run. */
 export const sliceMsMax = 5
+/** How far back a leader remembers which forwarded proposals of a member it has taken; older ones are dropped. */
+export const forwardedWindow = 65_536

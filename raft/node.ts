@@ -14,6 +14,7 @@ import {
   inboxMessagesMax,
   sliceMsMax,
 } from './limits.ts'
+import { ForwardedProposals } from './forwarded-proposals.ts'
 import { decodeProposal } from './proposal-id.ts'
 import { Proposals } from './proposals.ts'
 import { Reads } from './reads.ts'
@@ -70,6 +71,7 @@ class Node implements RaftNode {
   readonly #incarnation: number
   readonly #electionMs: number
   readonly #proposals: Proposals
+  readonly #forwarded = new ForwardedProposals()
   readonly #reads: Reads
   readonly #intake: SnapshotIntake
   readonly #checkpoints: Checkpoints
@@ -167,6 +169,9 @@ class Node implements RaftNode {
 
   proposeConfChange(change: ConfChange, options: { readonly signal: AbortSignal }): Promise<Membership> {
     if (this.#ending) return Promise.reject(stopped())
+    if (this.status().role !== 'leader') {
+      return Promise.reject(new RaftError('ERR_NO_LEADER', 'not proposed: membership changes are made at the leader'))
+    }
     const promise = this.#proposals.proposeChange(change, options.signal, (it) => this.#core.proposeConfChange(it))
     this.#schedule()
     return promise
@@ -290,10 +295,16 @@ class Node implements RaftNode {
         this.#env.scheduler.soon(() => this.#process())
         return false
       }
-      this.#core.step(message)
+      this.#step(message)
       if (message.type === 'snapshot' && this.#intake.staged) this.#stagedStepped = true
     }
     return true
+  }
+
+  #step(message: Message): void {
+    if (message.type !== 'propose') return this.#core.step(message)
+    const entries = this.#forwarded.admit(message, this.#core.status().term)
+    if (entries.length > 0) this.#core.step({ ...message, entries })
   }
 
   #take(ready: Ready): void {

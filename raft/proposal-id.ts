@@ -6,10 +6,7 @@ import type { MemberId } from './types.ts'
 export const proposalHeaderBytes = 19
 const version = 1
 
-export function encodeProposal(
-  id: { readonly member: MemberId; readonly incarnation: number; readonly sequence: number },
-  data: Uint8Array,
-): Buffer {
+export function encodeProposal(id: ProposalId, data: Uint8Array): Buffer {
   const buffer = Buffer.allocUnsafe(proposalHeaderBytes + data.length)
   buffer.writeUInt8(version, 0)
   buffer.writeBigUInt64BE(id.member, 1)
@@ -17,6 +14,23 @@ export function encodeProposal(
   buffer.writeUIntBE(id.sequence, 13, 6)
   buffer.set(data, proposalHeaderBytes)
   return buffer
+}
+
+export interface ProposalId {
+  readonly member: MemberId
+  readonly incarnation: number
+  readonly sequence: number
+}
+
+/** Undefined when there is none, or one of a newer version. */
+export function readProposalId(entryData: Uint8Array): ProposalId | undefined {
+  const buffer = bufferOf(entryData)
+  if (buffer.length < proposalHeaderBytes || buffer[0] !== version) return undefined
+  return {
+    member: buffer.readBigUInt64BE(1),
+    incarnation: buffer.readUInt32BE(9),
+    sequence: buffer.readUIntBE(13, 6),
+  }
 }
 
 export interface DecodedProposal {

@@ -1,4 +1,14 @@
-import type { ConfChange, CoreStatus, Entry, Index, MemberId, Membership, Message, SnapshotMeta, Term } from './types.ts'
+import type {
+  ConfChange,
+  CoreStatus,
+  Entry,
+  Index,
+  MemberId,
+  Membership,
+  Message,
+  SnapshotMeta,
+  Term,
+} from './types.ts'
 
 /** Opaque to raft; never an exception (a refused compare is a result). */
 export type ApplyResult = unknown
@@ -55,6 +65,7 @@ export interface RaftNode {
   readonly id: MemberId
   /** Resolves with apply()'s result after LOCAL apply. */
   propose(data: Uint8Array, options: { readonly signal: AbortSignal }): Promise<ApplyResult>
+  /** At the leader only; elsewhere it rejects ERR_NO_LEADER. */
   proposeConfChange(change: ConfChange, options: { readonly signal: AbortSignal }): Promise<Membership>
   /** Coalesced; resolves with the index once it is applied here. */
   readIndex(options: { readonly signal: AbortSignal }): Promise<Index>

@@ -87,6 +87,12 @@ export class Group {
     this.#members.delete(id)
   }
 
+  /** Delivers messages that `lose` has seen once more. */
+  resend(messages: readonly Message[]): void {
+    const outsider = this.#hub.transport(99n)
+    for (const message of messages) outsider.send(message)
+  }
+
   isolate(id: MemberId): void {
     this.#cut.add(id)
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { RaftNode } from '../../raft/seams.ts'
+import type { Message } from '../../raft/types.ts'
 import { Group } from './group.ts'
 
 const seed = Number(process.env['SEED'] ?? 1)
@@ -262,4 +263,21 @@ test('a learner is added, made a voter and removed, and a restart from a checkpo
   assert.deepEqual((await change('addVoter')).voters, [1n, 2n, 3n, 4n])
   await group.settle()
   assert.deepEqual((await change('remove')).voters, [1n, 2n, 3n])
+})
+
+test('a forwarded proposal that the network doubles is applied once, however late the double comes', async () => {
+  const group = await started(3)
+  const leader = await group.leader()
+  await group.settle()
+  const follower = group.running().find(({ node }) => node.id !== leader.node.id)!
+  const doubles: Message[] = []
+  group.lose = (message) => {
+    if (message.type === 'propose' && doubles.length < 2) doubles.push(message)
+    return false
+  }
+  await group.simulation.finish(group.propose(follower, 'a'))
+  await group.simulation.finish(group.propose(leader, 'b'))
+  group.resend(doubles)
+  await group.simulation.finish(group.propose(leader, 'c'))
+  assert.deepEqual(leader.machine.values, ['a', 'b', 'c'])
 })
