@@ -98,7 +98,7 @@ export async function openControlPlane(
       nowMs: env.clock.wallMs(),
       loadIssuer: async () => {
         const { createIssuer } = await import('./certificates/issuer-node.ts')
-        return createIssuer({ nowMs: env.clock.wallMs(), randomBytes: (length) => env.random.bytes(length) })
+        return createIssuer({ nowMs: env.clock.wallMs(), entropy: (length) => env.random.bytes(length) })
       },
     })
     planning.catch(() => {}) // awaited below; a failing store must not leave it unhandled

@@ -76,7 +76,11 @@ export function badRequest(message: string): ApiError {
 }
 
 /** `of.resource` is the KIND here, as in Go's NewInvalid. */
-export function invalid(kind: { readonly group: string; readonly kind: string }, name: string, causes: readonly Cause[]): ApiError {
+export function invalid(
+  kind: { readonly group: string; readonly kind: string },
+  name: string,
+  causes: readonly Cause[],
+): ApiError {
   const texts = causes.map((cause) => `${cause.field}: ${cause.message}`)
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`
   const who = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
@@ -86,7 +90,8 @@ export function invalid(kind: { readonly group: string; readonly kind: string },
 }
 
 export function forbidden(of: GroupResource, name: string, why: string): ApiError {
-  const subject = name === '' ? `${qualified(of)} is forbidden: ${why}` : `${qualified(of)} "${name}" is forbidden: ${why}`
+  const subject =
+    name === '' ? `${qualified(of)} is forbidden: ${why}` : `${qualified(of)} "${name}" is forbidden: ${why}`
   return new ApiError(403, 'Forbidden', subject, { details: details(of, name) })
 }
 

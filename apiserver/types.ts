@@ -200,7 +200,11 @@ export interface Responder {
     scope: RequestScope,
     request: ApiRequest,
     reply: ApiReply,
-    answer: { readonly status: number; readonly object: CachedObject; /** DELETED objects carry the deletion's revision. */ readonly at?: Revision },
+    answer: {
+      readonly status: number
+      readonly object: CachedObject
+      /** DELETED objects carry the deletion's revision. */ readonly at?: Revision
+    },
   ): void
   /** A list answer from objects already chosen (deletecollection); list itself streams. */
   list(

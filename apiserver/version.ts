@@ -1,17 +1,15 @@
 import { createRequire } from 'node:module'
+import { lazy } from '../schemas/index.ts'
 
 /** The Kubernetes release whose API this server speaks. */
 export const kubernetesMajor = '1'
 export const kubernetesMinor = '37'
 
-let own: string | undefined
-
 /** This package's version, from its package.json. */
-export function packageVersion(): string {
+export const packageVersion = lazy((): string => {
   // built code lies one folder deeper (dist/apiserver) than sources (apiserver): the package refers to itself by name
-  own ??= (createRequire(import.meta.url)('trireme/package.json') as { version: string }).version
-  return own
-}
+  return (createRequire(import.meta.url)('trireme/package.json') as { version: string }).version
+})
 
 export const gitVersion = (): string => `v${kubernetesMajor}.${kubernetesMinor}.0+trireme.${packageVersion()}`
 

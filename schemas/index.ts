@@ -17,3 +17,4 @@ export {
 export type { Quantity } from './scalars/quantity.ts'
 export * from './types.ts'
 export * from './patch/index.ts'
+export { lazy } from './lazy.ts'

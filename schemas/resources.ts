@@ -3,6 +3,7 @@ import { conversionsOf } from './conversion/index.ts'
 import { readData } from './data-node.ts'
 import { typeOf } from './descriptors.ts'
 import type { GVK, ResourceGroup, ResourceInfo, ServedVersion, TypeDescriptor } from './types.ts'
+import { lazy } from './lazy.ts'
 
 interface ResourceRow {
   readonly group: string
@@ -33,16 +34,11 @@ interface Loaded {
   readonly resources: readonly ResourceInfo[]
 }
 
-let loaded: Loaded | undefined
-
-function load(): Loaded {
-  if (loaded === undefined) {
-    const file = readData('resources.json') as ResourcesFile
-    const groups = new Map(file.groups.map((group) => [group.group, group]))
-    loaded = { groups: file.groups, resources: file.resources.map((row) => resourceOf(row, groups.get(row.group))) }
-  }
-  return loaded
-}
+const load = lazy((): Loaded => {
+  const file = readData('resources.json') as ResourcesFile
+  const groups = new Map(file.groups.map((group) => [group.group, group]))
+  return { groups: file.groups, resources: file.resources.map((row) => resourceOf(row, groups.get(row.group))) }
+})
 
 /** Every built-in resource that is served by default, groups in order of preference, resources by name. */
 export function resources(): readonly ResourceInfo[] {

@@ -29,7 +29,7 @@ const curve = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const
 
 export async function createIssuer(options: {
   readonly nowMs: number
-  readonly randomBytes: (length: number) => Uint8Array
+  readonly entropy: (length: number) => Uint8Array
 }): Promise<Issuer> {
   await import('reflect-metadata')
   const x509 = await import('@peculiar/x509')
@@ -38,7 +38,7 @@ export async function createIssuer(options: {
   const notBefore = new Date(options.nowMs - 60 * 60 * 1000)
   const until = (days: number): Date => new Date(options.nowMs + days * dayMs)
   const serial = (): string => {
-    const bytes = Uint8Array.from(options.randomBytes(16))
+    const bytes = Uint8Array.from(options.entropy(16))
     bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40 // positive, and never shortened (RFC 5280 4.1.2.2)
     return Buffer.from(bytes).toString('hex')
   }

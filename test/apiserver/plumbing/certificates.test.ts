@@ -28,7 +28,7 @@ function plan(dataDir: string, options: { nowMs?: number; bindAddress?: string }
     dataDir,
     bindAddress: options.bindAddress ?? '127.0.0.1',
     nowMs,
-    loadIssuer: () => createIssuer({ nowMs, randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)) }),
+    loadIssuer: () => createIssuer({ nowMs, entropy: (length) => crypto.getRandomValues(new Uint8Array(length)) }),
   })
 }
 

@@ -24,7 +24,7 @@ let handle: (exchange: Exchange) => void
 before(async () => {
   const issuer = await createIssuer({
     nowMs: Date.now(),
-    randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
+    entropy: (length) => crypto.getRandomValues(new Uint8Array(length)),
   })
   authority = await issuer.authority('test-ca')
   serverPair = await issuer.issue(authority, {
