@@ -2,7 +2,7 @@ import type { Logger } from '../../raft/env.ts'
 import { silentLogger } from '../../raft/env.ts'
 import { createRaftNode } from '../../raft/node.ts'
 import type { RaftNodeOptions } from '../../raft/node.ts'
-import type { RaftNode } from '../../raft/seams.ts'
+import type { RaftNode, SnapshotSource } from '../../raft/seams.ts'
 import { createMemoryHub } from '../../raft/transport-memory.ts'
 import type { MemoryHub } from '../../raft/transport-memory.ts'
 import type { MemberId, Message } from '../../raft/types.ts'
@@ -91,6 +91,10 @@ export class Group {
   resend(messages: readonly Message[]): void {
     const outsider = this.#hub.transport(99n)
     for (const message of messages) outsider.send(message)
+  }
+
+  sendSnapshot(message: Message & { type: 'snapshot' }, source: SnapshotSource): Promise<void> {
+    return this.#hub.transport(99n).sendSnapshot(message, source)
   }
 
   isolate(id: MemberId): void {

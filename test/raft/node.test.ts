@@ -214,8 +214,10 @@ test('a crash at any step of installing a snapshot leaves a member that recovers
       group.crash(victim)
     }
     group.heal()
-    const { machine } = group.member(victim)
-    await group.simulation.run(() => crashed || machine.values.length === texts.length)
+    const { node } = group.member(victim)
+    const { lastIndex } = leader.node.status()
+    // The core learns what is applied only when the marker is durable too.
+    await group.simulation.run(() => crashed || node.status().applied >= lastIndex)
     disk.crashAtChange = Number.POSITIVE_INFINITY
     if (crashed) await group.boot(victim)
     await group.settle()
@@ -280,4 +282,29 @@ test('a forwarded proposal that the network doubles is applied once, however lat
   group.resend(doubles)
   await group.simulation.finish(group.propose(leader, 'c'))
   assert.deepEqual(leader.machine.values, ['a', 'b', 'c'])
+})
+
+test('a snapshot that is no longer wanted once it is staged is discarded', async () => {
+  const group = await started(3)
+  const leader = await group.leader()
+  await group.settle()
+  const follower = group.running().find(({ node }) => node.id !== leader.node.id)!
+  const { term, lastTerm } = leader.node.status()
+  const source = await leader.machine.openSnapshot()
+  // The log will have reached this index by the time the stream ends.
+  const index = leader.machine.appliedIndex + 1
+  async function* slow() {
+    await group.propose(leader, 'meanwhile')
+    await group.settle()
+    yield* source.chunks
+  }
+  const meta = { ...source.meta, index, term: lastTerm }
+  const addressed = { from: leader.node.id, to: follower.node.id, term }
+  const sent = group.sendSnapshot(
+    { type: 'snapshot', ...addressed, snapshot: meta },
+    { ...source, meta, chunks: slow() },
+  )
+  await group.simulation.finish(sent)
+  await group.simulation.run(() => follower.machine.discarded === 1)
+  assert.equal(follower.machine.installed, 0)
 })

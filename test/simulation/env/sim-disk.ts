@@ -66,8 +66,13 @@ export class SimDisk {
     return [...this.#names.keys()].sort()
   }
 
-  crash(): void {
+  /** Calls under way never return; nothing is lost. */
+  detach(): void {
     this.#boot++
+  }
+
+  crash(): void {
+    this.detach()
     const chance = () => this.#random.chance(0.5)
     for (const change of this.#changes) if (chance()) change.apply(this.#durableNames)
     this.#changes = []

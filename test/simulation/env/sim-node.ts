@@ -76,6 +76,13 @@ export class SimNode {
     this.#simulation.trace(`${this.name} crash`)
   }
 
+  /** kill -9: the process is gone, what it wrote is still in the page cache, and may be lost by a later crash(). */
+  kill(): void {
+    this.#boot++
+    this.disk.detach()
+    this.#simulation.trace(`${this.name} kill`)
+  }
+
   /** The machine does nothing for a while, and does not notice. */
   pause(milliseconds: number): void {
     this.#pausedUntil = this.#simulation.now + milliseconds
