@@ -1,6 +1,8 @@
+export { applyDefaults } from './defaults/index.ts'
 export * from './descriptors.ts'
 export * from './errors.ts'
 export * from './json/decode.ts'
+export { decodeYaml } from './json/decode-yaml.ts'
 export * from './json/encode.ts'
 export { parseJson } from './json/parse.ts'
 export { newObject } from './json/reader.ts'
