@@ -361,6 +361,8 @@ class Node implements RaftNode {
     try {
       if (this.#ending) return
       await staged.install()
+      // Not ours to discard any more, and room for the next one: a member may fall behind again.
+      this.#intake.take()
       this.#stateMachine.setMembership(snapshot.membership)
       this.#checkpoints.installed(snapshot)
       await this.#persist(outstanding)
