@@ -21,6 +21,8 @@ export interface ReplicaContext {
   readonly directory: string
   readonly manifest: Manifest
   readonly openBackend: OpenBackend
+  /** Sizes of log segments; absent = raft's. */
+  readonly segments?: { readonly firstSegmentBytes?: number; readonly segmentBytes?: number }
 }
 
 /** Log and state of one replica, open, before its node runs. */
@@ -133,6 +135,7 @@ export async function rebuildReplica(
     random: env.random,
     metadata: { clusterId: manifest.clusterId, memberId: member.id },
     initial: { hardState: { term, vote: 0n, commit }, snapshot: log.snapshot, entries: log.entries },
+    ...segmentSizes(context),
   })
   await wal.close()
   await disk.syncDirectory(building)
@@ -175,6 +178,7 @@ async function openBoth(
         hardState: { term: 0, vote: 0n, commit: 0 },
         snapshot: { index: 0, term: 0, membership: { voters, learners: [] } },
       },
+      ...segmentSizes(context),
     }),
     ReplicaStateMachine.open({ env, directory, openBackend }),
   ])
@@ -188,6 +192,10 @@ async function openBoth(
   throw storageError(
     failed.find((error) => error instanceof Error && 'code' in error && error.code === 'ERR_FORMAT') ?? failed[0],
   )
+}
+
+function segmentSizes({ segments }: ReplicaContext): ReplicaContext['segments'] {
+  return { firstSegmentBytes: segments?.firstSegmentBytes, segmentBytes: segments?.segmentBytes }
 }
 
 async function hasLog(context: ReplicaContext, directory: ReplicaDirectory): Promise<boolean> {

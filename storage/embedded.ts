@@ -1,4 +1,11 @@
-import { createMemoryHub, createRaftNode, type Env, type MemberId, type RaftStatus } from '../raft/index.ts'
+import {
+  createMemoryHub,
+  createRaftNode,
+  type Env,
+  type MemberId,
+  type RaftStatus,
+  type StateMachine,
+} from '../raft/index.ts'
 import { autoCompactionIntervalMs, startAutoCompaction } from './auto-compaction.ts'
 import { openLevelBackend } from './backend-level.ts'
 import type { OpenBackend } from './backend/replica-backend.ts'
@@ -10,6 +17,7 @@ import { StorageError } from './errors.ts'
 import { readManifest, type Manifest } from './manifest.ts'
 import type { StateHash } from './mvcc/state-hash.ts'
 import { storageError } from './replica-errors.ts'
+import type { ReplicaStateMachine } from './replica-state-machine.ts'
 import { ReplicaStore } from './replica-store.ts'
 import type { Store } from './store.ts'
 
@@ -35,6 +43,10 @@ export interface EmbeddedStoreOptions {
     readonly electionTimeoutTicks?: number
     readonly checkpointEntries?: number
     readonly catchUpEntries?: number
+    readonly firstSegmentBytes?: number
+    readonly segmentBytes?: number
+    /** What the node drives in the machine's stead: to look at what is applied. */
+    readonly wrap?: (id: MemberId, machine: ReplicaStateMachine) => StateMachine
   }
 }
 
@@ -81,7 +93,8 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
     const existing = await readManifest(disk, directory)
     assertReplicaCount(directory, existing, replicas)
     const manifest = existing ?? newManifest(replicas, Buffer.from(random.bytes(8)).readBigUInt64BE())
-    const context = { env, directory, manifest, openBackend: options.openBackend ?? openLevelBackend }
+    const openBackend = options.openBackend ?? openLevelBackend
+    const context = { env, directory, manifest, openBackend, segments: options.raft }
     const opened = await (existing === undefined ? createReplicas(context) : openReplicas(context))
     const store = new ReplicatedStore(options, context, lock)
     await store.start(opened)
@@ -218,7 +231,7 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
         id,
         env: { ...env, log: env.log.child({ replica: name }) },
         wal,
-        stateMachine: machine,
+        stateMachine: raft?.wrap?.(id, machine) ?? machine,
         transport: this.#hub.transport(id),
       })
       replica = { id, name, node, machine, store: new ReplicaStore({ env, node, machine }) }

@@ -128,8 +128,7 @@ export class SimDisk {
         }),
       remove: (path) =>
         call('directory', path, () => {
-          this.#find(path)
-          this.#change([path], (names) => names.delete(path))
+          this.#remove([path], path)
         }),
       removeTree: (path) => call('directory', path, () => this.#removeTree(path)),
       syncDirectory: (path) => {
@@ -193,11 +192,21 @@ export class SimDisk {
   }
 
   #removeTree(path: string): void {
-    const gone = this.paths().filter((it) => it === path || it.startsWith(`${path}/`))
-    this.#change([path], (names) => gone.forEach((it) => names.delete(it)))
+    this.#remove(
+      this.paths().filter((it) => it === path || it.startsWith(`${path}/`)),
+      path,
+    )
     for (const directory of this.#directories) {
       if (directory === path || directory.startsWith(`${path}/`)) this.#directories.delete(directory)
     }
+  }
+
+  /** `top` is the entry that goes. A new file that has the name by the time this becomes durable is another one. */
+  #remove(paths: readonly string[], top: string): void {
+    const gone = paths.map((path) => ({ path, file: this.#find(path) }))
+    this.#change([top], (names) => {
+      for (const { path, file } of gone) if (names.get(path) === file) names.delete(path)
+    })
   }
 
   #list(path: string): string[] {

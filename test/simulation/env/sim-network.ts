@@ -15,6 +15,8 @@ export interface NetworkWeather {
   duplicate: number
 }
 
+const keepAliveMs = 500
+
 type SnapshotMessage = Message & { type: 'snapshot' }
 
 /** Carries real frames: what arrives went through the peer codec. */
@@ -84,11 +86,26 @@ export class SimNetwork {
   async sendSnapshot(message: SnapshotMessage, source: SnapshotSource): Promise<void> {
     const { from, to } = message
     await this.#wait()
-    const receiver = this.#ports.get(to)?.receiver
-    if (!receiver || this.isCut(from, to)) throw new RaftError('ERR_STOPPED', `member ${to} is not reachable`)
+    const port = this.#ports.get(to)
+    const receiver = port?.receiver
+    if (!port || !receiver || this.isCut(from, to)) throw new RaftError('ERR_STOPPED', `member ${to} is not reachable`)
     const decoded = decodeFrame(encodeFrame(message))
     if (decoded.type !== 'snapshot') throw new Error('a snapshot message decoded into something else')
-    await receiver.onSnapshot(decoded, this.#stream(message, source))
+    await this.#whileAlive(port, receiver.onSnapshot(decoded, this.#stream(message, source)))
+  }
+
+  /** Like a connection whose keep-alive fails: a receiver without power answers nothing. */
+  #whileAlive(port: Port, staging: Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let settled = false
+      const look = () => {
+        if (settled) return
+        if (port.receiver) this.#simulation.after(keepAliveMs, look)
+        else reject(new RaftError('ERR_STOPPED', 'the receiver of a snapshot is gone'))
+      }
+      this.#simulation.after(keepAliveMs, look)
+      staging.then(resolve, reject).finally(() => (settled = true))
+    })
   }
 
   async *#stream({ from, to }: SnapshotMessage, source: SnapshotSource): AsyncIterable<Uint8Array> {

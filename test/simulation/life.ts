@@ -1,0 +1,290 @@
+import { Clients } from './clients.ts'
+import { createCluster, type SimCluster, type SimProcess } from './cluster.ts'
+import { createSimulation, type SeededRandom, type Simulation } from './env/index.ts'
+import { Journal } from './journal.ts'
+import { drawParameters, type Parameters } from './parameters.ts'
+import { WatchClient } from './watch-client.ts'
+
+export interface LifeOptions {
+  readonly seed: number
+  /** Crash points to go through. */
+  readonly points: number
+  /** Instead of drawing it: the n-th change on disk, counted from the first start, is the first crash point. */
+  readonly firstChange?: number
+  readonly parameters?: Partial<Parameters>
+}
+
+export interface LifeResult {
+  readonly points: number
+  readonly hash: string
+  readonly parameters: Parameters
+  readonly acknowledged: number
+  readonly unknown: number
+  readonly reads: number
+  readonly watched: number
+  readonly revision: number
+  readonly terms: number
+  /** Changes on disk of all machines. */
+  readonly changes: number
+}
+
+export class LifeError extends Error {
+  constructor(seed: number, failures: readonly string[], parameters: Parameters) {
+    super(`seed ${seed}: ${failures.slice(0, 3).join('\n  ')}\n  ${JSON.stringify(parameters)}`)
+    this.name = 'LifeError'
+  }
+}
+
+/**
+ * A cluster under one seed: clients work all the time, machines lose their power at chosen changes of their disks, some
+ * again while they recover; networks part, machines stall. After every crash it must come back and go on.
+ *
+ * @throws LifeError with what went wrong first.
+ */
+export async function live(options: LifeOptions): Promise<LifeResult> {
+  return new Life(options).run()
+}
+
+const comesBackWithinMs = 60_000
+
+class Life {
+  readonly #options: LifeOptions
+  readonly #simulation: Simulation
+  readonly #random: SeededRandom
+  readonly #parameters: Parameters
+  readonly #journal = new Journal()
+  readonly #cluster: SimCluster
+  readonly #clients: Clients
+  readonly #watchers: readonly WatchClient[]
+  readonly #starting = new Set<SimProcess>()
+  #points = 0
+
+  constructor(options: LifeOptions) {
+    const simulation = createSimulation(options.seed)
+    this.#options = options
+    this.#simulation = simulation
+    this.#random = simulation.random.fork()
+    const parameters = { ...drawParameters(this.#random), ...options.parameters }
+    const journal = this.#journal
+    this.#parameters = parameters
+    this.#cluster = createCluster(simulation, parameters, journal)
+    const { processes } = this.#cluster
+    const stores = () => processes.flatMap(({ store }) => store ?? [])
+    this.#clients = new Clients({ simulation, journal, parameters, stores })
+    this.#watchers = Array.from(
+      { length: parameters.watchers },
+      () => new WatchClient({ simulation, journal, parameters, processes }),
+    )
+  }
+
+  async run(): Promise<LifeResult> {
+    const { processes } = this.#cluster
+    for (const process of processes) {
+      process.machine.disk.onCrashPoint = () => this.#crash(process)
+      if (this.#options.firstChange !== undefined) process.machine.disk.crashAtChange = this.#options.firstChange
+    }
+    for (const process of processes) this.#start(process)
+    this.#clients.start()
+    for (const watcher of this.#watchers) watcher.start()
+    this.#lookAround()
+    await this.#until('the first start', () => this.#allRun())
+    Object.assign(this.#cluster.network.weather, this.#parameters.network)
+    while (this.#points < this.#options.points) await this.#crashPoint()
+    await this.#comeToRest()
+    return this.#result()
+  }
+
+  /** Arms one or several disks, makes some weather, and waits until everything is up again. */
+  async #crashPoint(): Promise<void> {
+    const random = this.#random
+    const { processes } = this.#cluster
+    const before = this.#points
+    const all = random.chance(0.25)
+    const span = random.chance(0.3) ? 12 : 150
+    const chosen = processes[random.between(0, processes.length - 1)]
+    for (const process of processes) {
+      if (all || process === chosen) this.#arm(process, span)
+    }
+    if (random.chance(0.4)) this.#disturb()
+    await this.#until('a crash', () => this.#points > before || this.#stuck())
+    await this.#run(random.float() * (random.chance(0.3) ? 3_000 : 200))
+    this.#calm()
+    await this.#until('everything runs again', () => this.#allRun())
+    const index = this.#journal.model.operations.size
+    await this.#until('writes go on', () => this.#journal.model.operations.size > index)
+    if (random.chance(0.15)) await this.#compareHashes()
+  }
+
+  #arm(process: SimProcess, span: number): void {
+    const { disk } = process.machine
+    disk.crashAtChange = disk.changeCount + this.#random.between(1, span)
+  }
+
+  #crash(process: SimProcess): void {
+    const random = this.#random
+    this.#points++
+    process.crash()
+    this.#starting.delete(process)
+    // A power cut often takes more than one.
+    const others = random.chance(0.3) ? this.#cluster.processes.filter((other) => other !== process) : []
+    for (const other of others) {
+      other.crash()
+      this.#starting.delete(other)
+    }
+    for (const down of [process, ...others]) {
+      const { disk } = down.machine
+      disk.crashAtChange = Number.POSITIVE_INFINITY
+      if (this.#points < this.#options.points && random.chance(0.3)) this.#arm(down, 40)
+      const boot = down.machine.bootCount
+      this.#simulation.after(random.float() * 1_500, () => {
+        if (down.machine.bootCount === boot) this.#start(down)
+      })
+    }
+  }
+
+  #start(process: SimProcess): void {
+    this.#starting.add(process)
+    const booted = process.machine.bootCount + 1
+    process.start().then(
+      () => this.#starting.delete(process),
+      (error: unknown) => {
+        if (process.machine.bootCount !== booted) return
+        this.#starting.delete(process)
+        this.#journal.fail(`${process.machine.name} does not start: ${error instanceof Error ? error.stack : error}`)
+      },
+    )
+  }
+
+  /** A partition one or both ways, a stall, or a replica of a process stopped for a while. */
+  #disturb(): void {
+    const random = this.#random
+    const { processes, network } = this.#cluster
+    const chosen = processes[random.between(0, processes.length - 1)]
+    if (!chosen) return
+    const kind = random.between(0, 3)
+    if (kind === 0) chosen.machine.pause(random.between(50, 4_000))
+    else if (processes.length === 1) this.#toggle(chosen)
+    else if (kind === 1) network.isolate(BigInt(processes.indexOf(chosen) + 1))
+    else network.cut(BigInt(random.between(1, 3)), BigInt(random.between(1, 3)))
+  }
+
+  #toggle(process: SimProcess): void {
+    const boot = process.machine.bootCount
+    process.toggleReplica(this.#random.between(0, 2)).catch((error: unknown) => {
+      if (process.machine.bootCount === boot) this.#journal.fail(`a replica does not stop or start: ${String(error)}`)
+    })
+  }
+
+  #calm(): void {
+    this.#cluster.network.heal()
+    for (const process of this.#cluster.processes) {
+      if (process.store && process.applied().includes(-1)) this.#toggle(process)
+    }
+  }
+
+  #stuck(): boolean {
+    // A quiet disk (a partitioned minority) may never reach its crash point.
+    return this.#simulation.now - this.#since > 10_000
+  }
+
+  #since = 0
+
+  #allRun(): boolean {
+    return this.#cluster.processes.every((process) => process.store !== undefined && !this.#starting.has(process))
+  }
+
+  #lookAround(): void {
+    this.#simulation.after(25, () => {
+      for (const process of this.#cluster.processes) process.look()
+      this.#lookAround()
+    })
+  }
+
+  async #run(milliseconds: number): Promise<void> {
+    const end = this.#simulation.now + milliseconds
+    await this.#simulation.run(() => this.#simulation.now >= end || this.#journal.failures.length > 0)
+    this.#assertFine()
+  }
+
+  async #until(what: string, holds: () => boolean): Promise<void> {
+    this.#since = this.#simulation.now
+    const end = this.#since + comesBackWithinMs
+    await this.#simulation.run(() => holds() || this.#simulation.now > end || this.#journal.failures.length > 0)
+    this.#assertFine()
+    if (!holds()) {
+      const found = this.#cluster.processes.map((process) => process.describe())
+      this.#journal.fail([`not within ${comesBackWithinMs} ms: ${what}`, ...found].join('\n  '))
+    }
+    this.#assertFine()
+  }
+
+  #assertFine(): void {
+    const { failures } = this.#journal
+    if (failures.length > 0) throw new LifeError(this.#options.seed, failures, this.#parameters)
+  }
+
+  /** Of all replicas that run, wherever they are: equal where revision and compact revision are. */
+  async #compareHashes(): Promise<void> {
+    const running = this.#cluster.processes.filter(({ store }) => store !== undefined)
+    const boots = running.map(({ machine }) => machine.bootCount)
+    const hashing = Promise.allSettled(running.map((process) => process.hashes()))
+    let done = false
+    void hashing.then(() => (done = true))
+    await this.#until('hashes', () => done || running.some(({ machine }, i) => machine.bootCount !== boots[i]))
+    if (!done) return
+    const seen = new Map<string, string>()
+    for (const result of await hashing) {
+      if (result.status === 'rejected') continue
+      for (const { revision, compactRevision, hash } of result.value) {
+        const at = `${revision}/${compactRevision}`
+        const other = seen.get(at)
+        this.#journal.check(other === undefined || other === hash, () => `replicas differ at ${at}`)
+        seen.set(at, hash)
+      }
+    }
+    this.#assertFine()
+  }
+
+  async #comeToRest(): Promise<void> {
+    const { processes, network } = this.#cluster
+    for (const { machine } of processes) machine.disk.crashAtChange = Number.POSITIVE_INFINITY
+    Object.assign(network.weather, { drop: 0, duplicate: 0, latencyMsMax: 2 })
+    this.#clients.stop()
+    this.#calm()
+    await this.#until('everything runs at the end', () => this.#allRun())
+    await this.#run(5_000)
+    const { model } = this.#journal
+    await this.#until('all replicas have everything', () => {
+      this.#calmWhenNeeded()
+      return processes.every((process) => process.applied().every((index) => index >= model.lastIndex))
+    })
+    await this.#until('all watchers have everything', () => this.#watchers.every((watcher) => watcher.caughtUp()))
+    await this.#compareHashes()
+    this.#clients.checkRefused()
+    this.#assertFine()
+  }
+
+  #calmedAt = 0
+
+  #calmWhenNeeded(): void {
+    if (this.#simulation.now - this.#calmedAt < 500) return
+    this.#calmedAt = this.#simulation.now
+    this.#calm()
+  }
+
+  #result(): LifeResult {
+    const { acknowledged, unknown, reads } = this.#clients
+    return {
+      points: this.#points,
+      hash: this.#simulation.traceHash(),
+      parameters: this.#parameters,
+      acknowledged,
+      unknown,
+      reads,
+      watched: this.#watchers.reduce((sum, watcher) => sum + watcher.delivered, 0),
+      revision: this.#journal.model.revision,
+      terms: this.#journal.termCount,
+      changes: this.#cluster.processes.reduce((sum, { machine }) => sum + machine.disk.changeCount, 0),
+    }
+  }
+}
