@@ -24,8 +24,8 @@ export interface SimProcess {
   /** Counts starts: a client's watch belongs to one of them. */
   readonly life: number
   start(): Promise<void>
-  /** Power failure. */
-  crash(): void
+  /** Power failure; or only the process is killed, and what it wrote stays in the page cache for now. */
+  crash(how: 'power' | 'kill'): void
   /** What each of its replicas has applied, while it runs. */
   applied(): readonly number[]
   hashes(): Promise<readonly StateHash[]>
@@ -112,8 +112,9 @@ class WholeProcess implements SimProcess {
     if (damaged !== undefined) this.#journal.fail(`a replica was found damaged: ${damaged}`)
   }
 
-  crash(): void {
-    this.machine.crash()
+  crash(how: 'power' | 'kill'): void {
+    if (how === 'power') this.machine.crash()
+    else this.machine.kill()
     this.store = undefined
   }
 
@@ -205,8 +206,9 @@ class ReplicaProcess implements SimProcess {
     return opened
   }
 
-  crash(): void {
-    this.machine.crash()
+  crash(how: 'power' | 'kill'): void {
+    if (how === 'power') this.machine.crash()
+    else this.machine.kill()
     this.#running = undefined
   }
 

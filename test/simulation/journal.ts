@@ -8,6 +8,21 @@ export class Journal {
   readonly failures: string[] = []
   readonly #leaders = new Map<number, MemberId>()
 
+  /** How often what must happen in a good run has happened. */
+  readonly marks = {
+    installs: 0,
+    checkpoints: 0,
+    restarts: 0,
+    progress: 0,
+    compactedWatches: 0,
+    recoveryCrashes: 0,
+    kills: 0,
+  }
+
+  mark(name: keyof Journal['marks']): void {
+    this.marks[name]++
+  }
+
   fail(what: string): void {
     this.failures.push(what)
   }
@@ -56,6 +71,7 @@ export class Journal {
       })
     }
     compareRows('opens')
+    if (machine.appliedIndex > 0) this.mark('restarts')
     return {
       get appliedIndex() {
         return machine.appliedIndex
@@ -69,13 +85,18 @@ export class Journal {
       },
       setMembership: (membership) => machine.setMembership(membership),
       openSnapshot: () => machine.openSnapshot(),
-      checkpoint: () => machine.checkpoint(),
+      checkpoint: async () => {
+        const done = await machine.checkpoint()
+        this.mark('checkpoints')
+        return done
+      },
       stageSnapshot: async (meta, chunks) => {
         const staged = await machine.stageSnapshot(meta, chunks)
         return {
           meta: staged.meta,
           install: async () => {
             await staged.install()
+            this.mark('installs')
             compareRows('installed a snapshot')
           },
           discard: () => staged.discard(),

@@ -6,13 +6,16 @@ const seed = Number(process.env['SEED'] ?? 1)
 
 test(`clusters go through crash points without a contradiction (from seed ${seed})`, async (context) => {
   const sums = { points: 0, acknowledged: 0, unknown: 0, reads: 0, watched: 0 }
+  const marks = new Map<string, number>()
   for (let i = 0; sums.points < 500; i++) {
     const result = await live({ seed: seed + i, points: 10 })
     for (const key of Object.keys(sums) as (keyof typeof sums)[]) sums[key] += result[key]
+    for (const [name, count] of Object.entries(result.marks)) marks.set(name, (marks.get(name) ?? 0) + count)
   }
-  context.diagnostic(JSON.stringify(sums))
+  context.diagnostic(JSON.stringify({ ...sums, ...Object.fromEntries(marks) }))
   // A run in which nothing happens proves nothing.
   assert.ok(sums.acknowledged > 1000 && sums.unknown > 20 && sums.reads > 500 && sums.watched > 1000)
+  for (const [name, count] of marks) assert.ok(count > 0, `${name} did not happen once`)
 })
 
 for (const [name, parameters] of [

@@ -26,6 +26,7 @@ export interface LifeResult {
   readonly terms: number
   /** Changes on disk of all machines. */
   readonly changes: number
+  readonly marks: Journal['marks']
 }
 
 export class LifeError extends Error {
@@ -123,12 +124,15 @@ class Life {
   #crash(process: SimProcess): void {
     const random = this.#random
     this.#points++
-    process.crash()
+    const how = random.chance(0.15) ? 'kill' : 'power'
+    if (how === 'kill') this.#journal.mark('kills')
+    if (this.#starting.has(process)) this.#journal.mark('recoveryCrashes')
+    process.crash(how)
     this.#starting.delete(process)
     // A power cut often takes more than one.
     const others = random.chance(0.3) ? this.#cluster.processes.filter((other) => other !== process) : []
     for (const other of others) {
-      other.crash()
+      other.crash(how)
       this.#starting.delete(other)
     }
     for (const down of [process, ...others]) {
@@ -285,6 +289,7 @@ class Life {
       revision: this.#journal.model.revision,
       terms: this.#journal.termCount,
       changes: this.#cluster.processes.reduce((sum, { machine }) => sum + machine.disk.changeCount, 0),
+      marks: this.#journal.marks,
     }
   }
 }

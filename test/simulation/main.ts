@@ -27,17 +27,21 @@ if (values.seed !== undefined) {
 async function many(points: number, from: number): Promise<void> {
   const begun = performance.now()
   const sums = { points: 0, acknowledged: 0, unknown: 0, reads: 0, watched: 0, changes: 0 }
+  const marks: Record<string, number> = {}
   let reported = begun
   let seed = from
   for (; sums.points < points; seed++) {
     const options = values.sweep ? { seed: from, firstChange: seed - from + 1 } : { seed }
     const result: LifeResult = await live({ ...options, points: pointsPerSeed })
     for (const key of Object.keys(sums) as (keyof typeof sums)[]) sums[key] += result[key]
+    for (const [name, count] of Object.entries(result.marks)) marks[name] = (marks[name] ?? 0) + count
     const now = performance.now()
     if (now - reported < 10_000 && sums.points < points) continue
     reported = now
     const seconds = (now - begun) / 1000
     const rate = (sums.points / seconds).toFixed(0)
-    process.stdout.write(`seeds ${from}..${seed}, ${seconds.toFixed(0)} s, ${rate} points/s: ${JSON.stringify(sums)}\n`)
+    process.stdout.write(
+      `seeds ${from}..${seed}, ${seconds.toFixed(0)} s, ${rate} points/s: ${JSON.stringify({ ...sums, ...marks })}\n`,
+    )
   }
 }

@@ -94,6 +94,7 @@ export class WatchClient {
           ended = true
           this.#watcher = undefined
           if (reason?.code !== 'ERR_COMPACTED') return
+          this.#journal.mark('compactedWatches')
           const { compactRevision } = this.#journal.model
           // With prevKv asked for, the compacted revision itself has lost its previous values.
           const limit = compactRevision + (this.#prevKv ? 1 : 0)
@@ -130,6 +131,7 @@ export class WatchClient {
     this.#journal.check(JSON.stringify(found) === JSON.stringify(wanted), () => {
       return `${what}: ${JSON.stringify(found)}, expected ${JSON.stringify(wanted)}`
     })
+    if (found.length === 0) this.#journal.mark('progress')
     this.delivered += found.length
     this.#next = Math.max(this.#next, batch.revision + 1)
   }
