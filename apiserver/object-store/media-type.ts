@@ -5,11 +5,12 @@ export function mediaTypeOf(contentType: string | undefined): string {
   return (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }
 
-export type BodyFormat = 'json' | 'yaml'
+export type BodyFormat = 'json' | 'yaml' | 'protobuf'
 
 const bodyTypes = new Map<string, BodyFormat>([
   ['application/json', 'json'],
   ['application/yaml', 'yaml'],
+  ['application/vnd.kubernetes.protobuf', 'protobuf'],
 ])
 
 /** Of an object in a body. A missing header means JSON, as in kube-apiserver. */

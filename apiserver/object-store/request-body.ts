@@ -1,7 +1,10 @@
 import {
   applyDefaults,
+  decodeEnvelope,
   decodeJson,
+  decodeProtobuf,
   decodeYaml,
+  type Envelope,
   type FieldProblem,
   type ObjectValue,
   parseJson,
@@ -51,6 +54,7 @@ export async function decodeVersioned(
   validation: FieldValidation,
   warn: (message: string) => void,
 ): Promise<ObjectValue> {
+  if (format === 'protobuf') return decodeProtobufBody(served, body)
   let object: ObjectValue
   let problems: readonly FieldProblem[]
   try {
@@ -64,6 +68,29 @@ export async function decodeVersioned(
   checkKind(served, object)
   reportProblems(served, textAt(object, 'kind'), problems, validation, warn)
   return object
+}
+
+/** Strict validation has nothing to say here: unknown fields of protobuf have no names. */
+function decodeProtobufBody(served: Pick<ServedVersion, 'gvk' | 'type'>, body: Uint8Array): ObjectValue {
+  let envelope: Envelope
+  try {
+    envelope = decodeEnvelope(body)
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error
+    throw unrecognized(served, body, error.message)
+  }
+  const { apiVersion, kind, raw } = envelope
+  // Before the message is read as something that it is not.
+  checkKind(served, { apiVersion, kind })
+  try {
+    const object = decodeProtobuf(raw, served.type)
+    if (kind !== '') object['kind'] = kind
+    if (apiVersion !== '') object['apiVersion'] = apiVersion
+    return object
+  } catch (error) {
+    if (!(error instanceof SchemaError)) throw error
+    throw cannotBeHandled(served, served.gvk.kind, served.gvk.version, error.message)
+  }
 }
 
 /** Defaults of the version it came in, conversion, defaults of the version it is stored in. */
@@ -146,13 +173,17 @@ function undecodable(
 ): Error {
   const typed = error.code === 'ERR_TYPE' ? bodyKind(body, format) : undefined
   if (typed === undefined) {
-    return badRequest(
-      `the object provided is unrecognized (must be of type ${served.gvk.kind}): couldn't get version/kind; json parse error: ${error.message} (${summary(body)})`,
-    )
+    return unrecognized(served, body, `couldn't get version/kind; json parse error: ${error.message}`)
   }
   const kind = typed.kind === '' ? served.gvk.kind : typed.kind
   const version = typed.apiVersion.split('/').at(-1) ?? ''
   return cannotBeHandled(served, kind, version === '' ? served.gvk.version : version, error.message)
+}
+
+function unrecognized(served: Pick<ServedVersion, 'gvk'>, body: Uint8Array, why: string): Error {
+  return badRequest(
+    `the object provided is unrecognized (must be of type ${served.gvk.kind}): ${why} (${summary(body)})`,
+  )
 }
 
 /** kind and apiVersion of a body whose other fields do not decode; undefined when it is no JSON object at all. */

@@ -1,11 +1,20 @@
-import { decodeJson, decodeYaml, type ObjectValue, SchemaError, typeDescriptor } from '../../schemas/index.ts'
+import {
+  decodeEnvelope,
+  decodeJson,
+  decodeProtobuf,
+  decodeYaml,
+  type ObjectValue,
+  SchemaError,
+  type TypeDescriptor,
+  typeDescriptor,
+} from '../../schemas/index.ts'
 import { badRequest, invalid } from '../errors.ts'
 import type { ApiRequest, Cause } from '../types.ts'
 import { invalidValue, notSupported, required, tooLong, forbiddenField } from '../validation/field-error.ts'
 import { byteLength } from '../validation/names.ts'
 import { flagAt, numberAt, objectAt, textAt, textsAt, valueAt } from '../validation/object-fields.ts'
 import { fieldManagerLengthMax } from './limits.ts'
-import { bodyFormat } from './media-type.ts'
+import { type BodyFormat, bodyFormat } from './media-type.ts'
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
 
@@ -110,7 +119,7 @@ async function decodeDeleteOptions(request: ApiRequest, body: Uint8Array): Promi
   const format = bodyFormat(request.headers['content-type'])
   const type = typeDescriptor('io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions')
   try {
-    const { object } = format === 'yaml' ? await decodeYaml(body, type) : decodeJson(body, type)
+    const object = await decodeOptions(body, format, type)
     const kind = textAt(object, 'kind')
     if (kind !== '' && kind !== 'DeleteOptions') throw badRequest('decoded object cannot be converted to DeleteOptions')
     return object
@@ -118,6 +127,14 @@ async function decodeDeleteOptions(request: ApiRequest, body: Uint8Array): Promi
     if (error instanceof SchemaError) throw badRequest(error.message)
     throw error
   }
+}
+
+async function decodeOptions(body: Uint8Array, format: BodyFormat, type: TypeDescriptor): Promise<ObjectValue> {
+  if (format === 'yaml') return (await decodeYaml(body, type)).object
+  if (format === 'json') return decodeJson(body, type).object
+  const { apiVersion, kind, raw } = decodeEnvelope(body)
+  const object = kind === '' || kind === 'DeleteOptions' ? decodeProtobuf(raw, type) : {}
+  return Object.assign(object, { apiVersion, kind })
 }
 
 function optionsFromQuery(query: URLSearchParams): ObjectValue {

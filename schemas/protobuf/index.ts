@@ -1,0 +1,3 @@
+export { decodeProtobuf } from './decode.ts'
+export { encodeProtobuf } from './encode.ts'
+export { decodeEnvelope, encodeEnvelope, type Envelope, envelopeFrame } from './envelope.ts'
