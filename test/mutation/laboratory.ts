@@ -13,7 +13,9 @@ export interface Finding {
 }
 
 const folders = ['raft', 'storage', 'test/raft', 'test/storage', 'test/simulation']
-const runTimeoutMs = 10 * 60_000
+/** A broken copy may run wild. */
+const runTimeoutMs = 60_000
+const heapMegabytes = 512
 
 /** The project's root: this file runs from a build directory somewhere inside it. */
 function findRoot(): string {
@@ -94,11 +96,16 @@ export class Laboratory {
 function execute(command: readonly string[], cwd: string): Promise<{ readonly code: number; readonly output: string }> {
   // Set by a test runner above us; a nested one would report to it and not to us.
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
-  const options = { cwd, env, timeout: runTimeoutMs, maxBuffer: 64 * 1024 * 1024 }
+  const options = { cwd, env, timeout: runTimeoutMs, killSignal: 'SIGKILL' as const, maxBuffer: 64 * 1024 * 1024 }
   return new Promise((resolve, reject) => {
-    execFile(process.execPath, command, options, (error, stdout, stderr) => {
-      if (error !== null && typeof error.code !== 'number') reject(error)
-      else resolve({ code: typeof error?.code === 'number' ? error.code : 0, output: `${stdout}\n${stderr}` })
-    })
+    execFile(
+      process.execPath,
+      [`--max-old-space-size=${heapMegabytes}`, ...command],
+      options,
+      (error, stdout, stderr) => {
+        if (error !== null && typeof error.code !== 'number') reject(error)
+        else resolve({ code: typeof error?.code === 'number' ? error.code : 0, output: `${stdout}\n${stderr}` })
+      },
+    )
   })
 }

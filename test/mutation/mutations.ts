@@ -42,7 +42,7 @@ export const mutations: readonly Mutation[] = [
     file: 'raft/core/reads.ts',
     text: 'if (isLoneVoter(state)) return answerRead(state, read, state.log.commit)',
     replacement: 'if (state.role) return answerRead(state, read, state.log.commit)',
-    caughtBy: { fromSeed: 115, points: 100 },
+    caughtBy: { fromSeed: 96, points: 200 },
   },
   {
     name: 'WAL released before the checkpoint',

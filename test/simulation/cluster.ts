@@ -31,6 +31,8 @@ export interface SimProcess {
   hashes(): Promise<readonly StateHash[]>
   /** Ends or starts a single replica of the process, if it is one of several. */
   toggleReplica(number: number): Promise<void>
+  /** One of its replicas believes that it leads. */
+  readonly leading: boolean
   /** Looks at roles. */
   look(): void
   /** Roles and positions, for the report of a failure. */
@@ -116,6 +118,10 @@ class WholeProcess implements SimProcess {
     if (how === 'power') this.machine.crash()
     else this.machine.kill()
     this.store = undefined
+  }
+
+  get leading(): boolean {
+    return this.store?.replicas().some(({ raft }) => raft?.role === 'leader') ?? false
   }
 
   applied(): readonly number[] {
@@ -210,6 +216,10 @@ class ReplicaProcess implements SimProcess {
     if (how === 'power') this.machine.crash()
     else this.machine.kill()
     this.#running = undefined
+  }
+
+  get leading(): boolean {
+    return this.#running?.node.status().role === 'leader'
   }
 
   applied(): readonly number[] {

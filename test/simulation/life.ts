@@ -103,10 +103,12 @@ class Life {
     const all = random.chance(0.25)
     const span = random.chance(0.3) ? 12 : 150
     const chosen = processes[random.between(0, processes.length - 1)]
+    if (random.chance(0.4)) this.#disturb()
+    // Long enough for others to elect a leader, who must not be overlooked by the one cut off.
+    if (random.chance(0.2)) await this.#run(random.float() * 5_000)
     for (const process of processes) {
       if (all || process === chosen) this.#arm(process, span)
     }
-    if (random.chance(0.4)) this.#disturb()
     await this.#until('a crash', () => this.#points > before || this.#stuck())
     await this.#run(random.float() * (random.chance(0.3) ? 3_000 : 200))
     this.#calm()
@@ -163,7 +165,8 @@ class Life {
   #disturb(): void {
     const random = this.#random
     const { processes, network } = this.#cluster
-    const chosen = processes[random.between(0, processes.length - 1)]
+    const leader = random.chance(0.5) ? processes.find(({ leading }) => leading) : undefined
+    const chosen = leader ?? processes[random.between(0, processes.length - 1)]
     if (!chosen) return
     const kind = random.between(0, 3)
     if (kind === 0) chosen.machine.pause(random.between(50, 4_000))
