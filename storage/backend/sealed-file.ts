@@ -52,7 +52,10 @@ export async function writeSealedFile(
   await disk.syncDirectory(dirname(path))
 }
 
-/** Undefined when there is no such file. */
+/**
+ * Undefined when there is no such file. What is read is durable: a writer that was killed may have left its rename in
+ * the page cache only, and what is built on this file must not outlive it in a loss of power.
+ */
 export async function readSealedFile(disk: Disk, path: string, format: SealedFormat): Promise<Buffer | undefined> {
   let frame: Uint8Array
   try {
@@ -61,7 +64,9 @@ export async function readSealedFile(disk: Disk, path: string, format: SealedFor
     if (error instanceof DiskError && error.code === 'ENOENT') return undefined
     throw error
   }
-  return unsealBytes(format, frame, path)
+  const payload = unsealBytes(format, frame, path)
+  await disk.syncDirectory(dirname(path))
+  return payload
 }
 
 async function writeDurable(disk: Disk, path: string, bytes: Uint8Array): Promise<void> {
