@@ -64,7 +64,8 @@ function decodeField(reader: WireReader, wire: number, field: WireField, object:
 
 /** Zero values of what is no pointer stand for "not set", and need not be in the object. */
 function isZero(value: unknown, type: WireType): boolean {
-  if (value === '' || value === 0 || value === false) return type.is !== 'bytes'
+  if (value === '') return type.is === 'string'
+  if (value === 0 || value === false) return true
   if (type.is !== 'message') return false
   for (const _ in value as ObjectValue) return false
   return true

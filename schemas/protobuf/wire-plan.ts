@@ -19,7 +19,7 @@ export type NestedType =
         | 'intOrString'
         | 'raw'
         | 'fields'
-        /** A named list of strings is a message {items = 1}: v1.Verbs, v1.ExtraValue. */
+        /** A named list of strings is a message {items = 1}: v1.Verbs, v1.ExtraValue, v1.AttestationValue. */
         | 'strings'
     }
   /** Either-or values of CRD schemas, kept as plain JSON in objects. `schema` is JSONSchemaProps. */
@@ -106,7 +106,6 @@ function wireTypeOf(owner: TypeDescriptor, field: FieldDescriptor): WireType | u
   const { goType } = field
   const schema = (): TypeDescriptor => owner
   if (goType === 'v1.Verbs') return { is: 'strings' }
-  if (goType === 'map[string]v1.ExtraValue') return { is: 'map', of: { is: 'strings' } }
   if (goType === 'v1.JSONSchemaPropsOrArray') return { is: 'schemaOrList', schema }
   if (goType === 'v1.JSONSchemaPropsOrBool') return { is: 'schemaOrBool', schema }
   if (goType === 'v1.JSONSchemaDependencies') return { is: 'map', of: { is: 'schemaOrStrings', schema } }
@@ -117,6 +116,8 @@ function wireTypeOf(owner: TypeDescriptor, field: FieldDescriptor): WireType | u
 function wireType(type: TypeRef): WireType {
   if (type.is === 'enum') return { is: 'string' }
   if (type.is === 'message') return { is: 'message', plan: () => wirePlanOf(type.descriptor()) }
+  // Maps hold no lists on the wire; all that there are in Go are named lists of strings.
+  if (type.is === 'map' && type.of.is === 'list') return { is: 'map', of: { is: 'strings' } }
   if (type.is === 'list' || type.is === 'map') return { is: type.is, of: wireType(type.of) }
   return { is: type.is }
 }
