@@ -29,6 +29,8 @@ export const retainedBytesMax = 32 * 1024 * 1024
 
 /** Encodings that are not a splice (other versions, …), shared by all readers; least recently used leave. */
 export const encodingCacheBytesMax = 16 * 1024 * 1024
+/** The same of protobuf messages. */
+export const protobufCacheBytesMax = 16 * 1024 * 1024
 
 /** Size of the pieces in which lists are written. */
 export const listChunkBytes = 128 * 1024

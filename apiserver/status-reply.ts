@@ -1,3 +1,5 @@
+import { prefersProtobuf } from './encoding/negotiation.ts'
+import { protobufValue } from './encoding/protobuf-encoder.ts'
 import type { ApiError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { goJson, statusOf } from './status.ts'
@@ -6,11 +8,17 @@ import { goJson, statusOf } from './status.ts'
 export function writeStatus(exchange: Exchange, failure: ApiError): void {
   const retryAfter = failure.details?.retryAfterSeconds
   const status = statusOf(failure)
+  const headers = retryAfter ? { 'Retry-After': String(retryAfter) } : undefined
+  const message = prefersProtobuf(exchange.headers['accept']) ? protobufValue({ ...status }) : undefined
+  if (message !== undefined) {
+    exchange.reply.send(failure.code, 'application/vnd.kubernetes.protobuf', message, headers)
+    return
+  }
   exchange.reply.send(
     failure.code,
     'application/json',
     `${goJson(status, wantsPretty(exchange.target, exchange.headers) ? 2 : undefined)}\n`,
-    retryAfter ? { 'Retry-After': String(retryAfter) } : undefined,
+    headers,
   )
 }
 

@@ -192,7 +192,7 @@ export interface ObjectCache {
   fresh(options: { readonly signal: AbortSignal }): Promise<Revision>
 }
 
-/** Encodes answers as the request's Accept header asks: JSON, YAML, Table, PartialObjectMetadata, pretty. */
+/** Encodes answers as the request's Accept header asks: JSON, YAML, protobuf, Table, PartialObjectMetadata, pretty. */
 export interface Responder {
   /** Throws ApiError 406 NotAcceptable before anything is done: call it before work that changes state. */
   check(scope: RequestScope, request: ApiRequest): void
@@ -206,13 +206,13 @@ export interface Responder {
       /** DELETED objects carry the deletion's revision. */ readonly at?: Revision
     },
   ): void
-  /** A list answer from objects already chosen (deletecollection); list itself streams. */
+  /** A list answer from objects already chosen (deletecollection). Resolves when all is handed over. */
   list(
     scope: RequestScope,
     request: ApiRequest,
     reply: ApiReply,
     answer: { readonly objects: readonly CachedObject[]; readonly revision: Revision },
-  ): void
+  ): Promise<void>
   /** Objects that are not stored: reviews, Scale, Binding, Status. `value` carries apiVersion and kind. */
   value(request: ApiRequest, reply: ApiReply, answer: { readonly status: number; readonly value: ObjectValue }): void
 }

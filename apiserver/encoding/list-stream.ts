@@ -3,6 +3,7 @@ import { listBufferedBytesMax, listChunkBytes, sliceMs } from '../limits.ts'
 import type { ApiReply, ByteStream, CachedObject, RequestScope } from '../types.ts'
 import type { AnswerFormat } from './negotiation.ts'
 import { type ListFraming, type ListMeta, type ObjectEncoder, spliceItemInto } from './object-encoder.ts'
+import { protobufListPieces } from './protobuf-list.ts'
 
 /** Commas and the resourceVersion that an item may need beside its stored bytes. */
 const itemOverheadBytes = 64
@@ -24,9 +25,12 @@ export async function writeList(
     readonly signal: AbortSignal
   },
 ): Promise<void> {
-  const { scope, format, objects, reply, signal } = answer
-  const framing = encoder.list(scope, format, answer.meta, objects.length === 0)
-  const pieces = listPieces(encoder, scope, framing, objects)
+  const { scope, format, objects, meta, reply, signal } = answer
+  const pieces =
+    format.media === 'protobuf'
+      ? await protobufListPieces(env, encoder.protobuf.list(scope, format, meta), objects, signal)
+      : listPieces(encoder, scope, encoder.list(scope, format, meta, objects.length === 0), objects)
+  if (pieces === undefined) return
   const first = pieces.next()
   let piece = first.done === true ? undefined : first.value
   let following = pieces.next()

@@ -2,19 +2,27 @@ import { acceptClauses, type MediaClause } from '../discovery/media-clause.ts'
 import { ApiError } from '../errors.ts'
 import type { ApiRequest } from '../types.ts'
 
+const mediaOf = {
+  'application/json': 'json',
+  'application/yaml': 'yaml',
+  'application/vnd.kubernetes.protobuf': 'protobuf',
+} as const
+type MediaType = keyof typeof mediaOf
+
 /** How an answer is to be written. */
 export interface AnswerFormat {
-  readonly media: 'json' | 'yaml'
+  readonly media: 'json' | 'yaml' | 'protobuf'
   readonly pretty: boolean
   readonly as: 'Object' | 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
   /** Of meta.k8s.io, for what is not an Object. */
   readonly metaVersion: 'v1' | 'v1beta1'
   /** What Table rows carry beside their cells. */
   readonly rowObject: 'None' | 'Metadata' | 'Object'
-  readonly contentType: 'application/json' | 'application/yaml'
+  readonly contentType: MediaType
 }
 
-const accepted = ['application/json', 'application/yaml'] as const
+const accepted = Object.keys(mediaOf)
+const acceptedOfWatch = ['application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch']
 
 export function notAcceptable(media: readonly string[] = accepted): ApiError {
   return new ApiError(406, 'NotAcceptable', `only the following media types are accepted: ${media.join(', ')}`)
@@ -22,7 +30,7 @@ export function notAcceptable(media: readonly string[] = accepted): ApiError {
 
 /**
  * Chooses the first Accept clause that can be served, preferring higher q (kubernetes/apiserver
- * endpoints/handlers/negotiation). Protobuf is not spoken yet: clients that ask for it name JSON as well.
+ * endpoints/handlers/negotiation). A Table has no protobuf form.
  *
  * @param use - 'value': things without metadata, which have no Table; 'watch': streams, which are never YAML.
  * @throws ApiError 406; 400 for an unknown includeObject.
@@ -30,36 +38,50 @@ export function notAcceptable(media: readonly string[] = accepted): ApiError {
 export function negotiate(request: ApiRequest, use: 'object' | 'value' | 'watch'): AnswerFormat {
   const pretty = use !== 'watch' && wantsPretty(request)
   for (const clause of acceptClauses(request.headers['accept'])) {
-    const contentType = use === 'watch' && clause.type !== '*/*' ? onlyJson(clause) : mediaType(clause)
+    const contentType = mediaType(clause, use)
     const as = transformation(clause, use)
     if (contentType === undefined || as === undefined) continue
+    const media = mediaOf[contentType]
+    if (media === 'protobuf' && as === 'Table') continue
     return {
-      media: contentType === 'application/json' ? 'json' : 'yaml',
-      pretty: pretty && contentType === 'application/json',
+      media,
+      pretty: pretty && media === 'json',
       as,
       metaVersion: clause.parameters['v'] === 'v1beta1' ? 'v1beta1' : 'v1',
       rowObject: as === 'Table' ? rowObject(request) : 'Metadata',
       contentType,
     }
   }
-  throw notAcceptable(use === 'watch' ? ['application/json;stream=watch'] : accepted)
+  throw notAcceptable(use === 'watch' ? acceptedOfWatch : accepted)
 }
 
-function mediaType(clause: MediaClause): AnswerFormat['contentType'] | undefined {
+function mediaType(clause: MediaClause, use: 'object' | 'value' | 'watch'): MediaType | undefined {
   switch (clause.type) {
     case '*/*':
     case 'application/*':
     case 'application/json':
       return 'application/json'
     case 'application/yaml':
-      return 'application/yaml'
+      return use === 'watch' ? undefined : clause.type
+    case 'application/vnd.kubernetes.protobuf':
+      return clause.type
     default:
       return undefined
   }
 }
 
-function onlyJson(clause: MediaClause): AnswerFormat['contentType'] | undefined {
-  return mediaType(clause) === 'application/json' ? 'application/json' : undefined
+/** Of the stream itself: protobuf says that it comes in frames. */
+export function watchContentType(format: AnswerFormat): string {
+  return format.media === 'protobuf' ? `${format.contentType};stream=watch` : format.contentType
+}
+
+/** Whether a Status, which answers any request, is wanted in protobuf: by the first clause that names a known format. */
+export function prefersProtobuf(accept: string | undefined): boolean {
+  for (const clause of acceptClauses(accept)) {
+    const type = mediaType(clause, 'object')
+    if (type !== undefined) return mediaOf[type] === 'protobuf'
+  }
+  return false
 }
 
 function transformation(clause: MediaClause, use: 'object' | 'value' | 'watch'): AnswerFormat['as'] | undefined {

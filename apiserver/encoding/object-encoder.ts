@@ -1,10 +1,11 @@
-import { decodeJson, encodeGenericJson, encodeJson } from '../../schemas/index.ts'
+import { decodeJson, encodeGenericJson, encodeJson, type ObjectValue } from '../../schemas/index.ts'
 import type { Env, Revision } from '../../storage/index.ts'
 import { tableFor } from '../table/tables.ts'
 import type { CachedObject, RequestScope } from '../types.ts'
 import { EncodingCache } from './encoding-cache.ts'
 import { indentJson } from './json-text.ts'
 import type { AnswerFormat } from './negotiation.ts'
+import { ProtobufEncoder, protobufValue, watchFrame } from './protobuf-encoder.ts'
 import { empty, type Representation, spliceBody, spliceMetadata, spliceObject } from './splice.ts'
 import { apiVersionOf, descriptorOf, parseStored } from './stored-object.ts'
 import { asBuffer, scanStored } from './stored-scan.ts'
@@ -34,11 +35,12 @@ const frameTail = Buffer.from('}\n')
 const partialTail = Buffer.from('}')
 const partialFrameTail = Buffer.from('}}\n')
 
-/** Turns cached objects into answers. Identity JSON is spliced; everything else is made from it. */
+/** Turns cached objects into answers. Identity JSON is spliced; everything else is made from it. Lists here are text. */
 export class ObjectEncoder {
   readonly #clock: Env['clock']
   readonly #converted = new EncodingCache<Representation>()
   readonly #frameHeads = new Map<string, Buffer>()
+  readonly protobuf = new ProtobufEncoder((scope, object) => this.represent(scope, object))
 
   constructor(clock: Env['clock']) {
     this.#clock = clock
@@ -51,7 +53,7 @@ export class ObjectEncoder {
     if (gvk.version === storage.version && gvk.group === storage.group && gvk.kind === storage.kind) {
       return { bytes: object.stored, offsets: object.offsets }
     }
-    return this.#converted.get(`${apiVersionOf(gvk)} ${object.revision} ${object.key}`, () => {
+    return this.#converted.get(`${apiVersionOf(gvk)} ${object.revision} ${object.key}`, object.stored, () => {
       const value = scope.served.fromStorage(decodeJson(object.stored, descriptorOf(storage)).object)
       const bytes = encodeJson(value, scope.served.type, gvk)
       return { bytes, offsets: scanStored(bytes).offsets }
@@ -60,6 +62,7 @@ export class ObjectEncoder {
 
   /** A whole answer. `at`: the resourceVersion to show, the object's own by default. */
   object(scope: RequestScope, format: AnswerFormat, object: CachedObject, at: Revision = object.revision): Uint8Array {
+    if (format.media === 'protobuf') return this.protobuf.object(scope, format, object, at)
     const compact = this.#compactObject(scope, format, object, at)
     if (format.media === 'yaml') return Buffer.from(yamlText(JSON.parse(compact.toString('utf8'))))
     return format.pretty ? Buffer.from(indentJson(compact)) : Buffer.concat([compact, newline])
@@ -147,6 +150,7 @@ export class ObjectEncoder {
       readonly columns: boolean
     },
   ): Uint8Array {
+    if (format.media === 'protobuf') return this.protobuf.frame(scope, format, event)
     const head = this.#frameHead(event.type, format)
     switch (format.as) {
       case 'Object':
@@ -165,6 +169,10 @@ export class ObjectEncoder {
     format: AnswerFormat,
     of: { readonly revision: Revision; readonly initialEventsEnd: boolean; readonly columns: boolean },
   ): Uint8Array {
+    if (format.media === 'protobuf') {
+      const marks: ObjectValue = of.initialEventsEnd ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {}
+      return this.protobuf.bookmark(scope, format, { resourceVersion: String(of.revision), ...marks })
+    }
     const annotations = of.initialEventsEnd ? ',"annotations":{"k8s.io/initial-events-end":"true"}' : ''
     const metadata = `{"resourceVersion":"${of.revision}"${annotations}}`
     const metaVersion = `meta.k8s.io/${format.metaVersion}`
@@ -182,6 +190,13 @@ export class ObjectEncoder {
       object = partial
     }
     return Buffer.from(`{"type":"BOOKMARK","object":${object}}\n`)
+  }
+
+  /** What a watch says last when it failed. */
+  errorFrame(format: AnswerFormat, status: ObjectValue): Uint8Array {
+    const envelope = format.media === 'protobuf' ? protobufValue(status) : undefined
+    if (envelope !== undefined) return watchFrame('ERROR', envelope)
+    return Buffer.from(`{"type":"ERROR","object":${JSON.stringify(status)}}\n`)
   }
 
   #frameHead(type: EventType, format: AnswerFormat): Buffer {

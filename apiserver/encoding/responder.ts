@@ -6,6 +6,7 @@ import { indentJson } from './json-text.ts'
 import { writeList } from './list-stream.ts'
 import { type AnswerFormat, negotiate } from './negotiation.ts'
 import { ObjectEncoder } from './object-encoder.ts'
+import { protobufValue } from './protobuf-encoder.ts'
 import { yamlText } from './yaml-text.ts'
 
 /** Responder plus what the read handlers share with it. */
@@ -25,18 +26,21 @@ export function createResponder(options: { readonly env: Env; readonly registry:
       const format = objectFormat(negotiate(request, 'object'))
       reply.send(answer.status, format.contentType, encoder.object(scope, format, answer.object, answer.at))
     },
-    list(scope, request, reply, answer) {
+    async list(scope, request, reply, answer) {
       const format = listFormat(negotiate(request, 'object'))
       const meta = { revision: answer.revision }
       const { objects } = answer
-      void writeList(env, encoder, { scope, format, objects, meta, reply, signal: request.signal }).catch(
-        (error: unknown) => env.log.error({ error, resource: scope.resource.plural }, 'writing a list failed'),
-      )
+      await writeList(env, encoder, { scope, format, objects, meta, reply, signal: request.signal })
     },
     value(request, reply, answer) {
       // A Status is an answer to any request; other values have no metadata that a Table could show.
       const isStatus = answer.value['kind'] === 'Status'
       const format = negotiateValue(request, isStatus)
+      const message = format.media === 'protobuf' ? protobufValue(answer.value) : undefined
+      if (message !== undefined) {
+        reply.send(answer.status, format.contentType, message)
+        return
+      }
       const compact = encodeGenericJson(answer.value)
       const body =
         format.media === 'yaml'
@@ -44,7 +48,9 @@ export function createResponder(options: { readonly env: Env; readonly registry:
           : format.pretty
             ? indentJson(Buffer.from(compact))
             : `${compact}\n`
-      reply.send(answer.status, format.contentType, body)
+      // What has no protobuf form is JSON, and says so.
+      const contentType = format.media === 'protobuf' ? 'application/json' : format.contentType
+      reply.send(answer.status, contentType, body)
     },
   }
 }

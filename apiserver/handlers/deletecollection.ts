@@ -19,7 +19,7 @@ export function deleteCollectionHandler(services: WriteServices): Handler {
     const chosen = services.cache.list(listPrefix(scope.resource, namespace)).filter(matches)
     const context = strategyContext(services, request, { dryRun: options.dryRun, subresource: '' })
     await deleteAll(services, { scope, request, context, fieldManager: '' }, chosen, options)
-    services.responder.list(scope, request, reply, { objects: chosen, revision })
+    await services.responder.list(scope, request, reply, { objects: chosen, revision })
   }
 }
 

@@ -67,9 +67,9 @@ export class WatchSession implements EventReader {
     this.signal = this.#ended.signal
     this.namespace = target.namespace
     this.name = target.selection.name
-    const { as, metaVersion, rowObject } = target.format
+    const { media, as, metaVersion, rowObject } = target.format
     const { gvk } = target.scope.served
-    this.#frameId = `${apiVersionOf(gvk)} ${gvk.kind} ${as} ${metaVersion} ${rowObject} `
+    this.#frameId = `${apiVersionOf(gvk)} ${gvk.kind} ${media} ${as} ${metaVersion} ${rowObject} `
   }
 
   /** Starts the clocks: the stream ends cleanly after `timeoutMs`. */
@@ -154,8 +154,7 @@ export class WatchSession implements EventReader {
   /** An ERROR event is all a client can still be told behind a 200. */
   fail(error: unknown): void {
     if (this.signal.aborted) return
-    const status = JSON.stringify(statusOf(apiErrorOf(error)))
-    this.#push(Buffer.from(`{"type":"ERROR","object":${status}}\n`))
+    this.#push(this.#encoder.errorFrame(this.#target.format, { ...statusOf(apiErrorOf(error)) }))
     this.end()
   }
 

@@ -1,5 +1,5 @@
 import { listPrefix } from '../cache/keys.ts'
-import { negotiate } from '../encoding/negotiation.ts'
+import { negotiate, watchContentType } from '../encoding/negotiation.ts'
 import { watchTimeoutMinSeconds } from '../limits.ts'
 import { parseSelection } from '../selectors/selection.ts'
 import { StorageError } from '../../storage/index.ts'
@@ -14,7 +14,7 @@ export interface Watching {
   close(): void
 }
 
-/** Streams changes as JSON lines. What goes wrong behind the head is an ERROR event, as clients expect it. */
+/** Streams changes as JSON lines or protobuf frames. What goes wrong behind the head is an ERROR event, as clients expect it. */
 export function createWatching(services: ReadServices): Watching {
   const sessions = new Set<WatchSession>()
   let closed = false
@@ -26,7 +26,7 @@ export function createWatching(services: ReadServices): Watching {
     const prefix = listPrefix(scope.resource, namespace)
     const { env, responder } = services
     return new Promise<void>((resolve) => {
-      const stream = reply.stream(200, 'application/json')
+      const stream = reply.stream(200, watchContentType(format))
       const onAbort = (): void => session.end()
       const session = new WatchSession({
         env,

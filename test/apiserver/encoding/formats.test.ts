@@ -21,7 +21,10 @@ test('the first clause that can be served is chosen', () => {
   }
   assert.equal(chosen(''), 'json Object')
   assert.equal(chosen('*/*'), 'json Object')
-  assert.equal(chosen('application/vnd.kubernetes.protobuf,application/json'), 'json Object')
+  assert.equal(chosen('application/vnd.kubernetes.protobuf,application/json'), 'protobuf Object')
+  assert.equal(chosen('application/json,application/vnd.kubernetes.protobuf'), 'json Object')
+  const tableOrJson = 'application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/json'
+  assert.equal(chosen(tableOrJson), 'json Object', 'a Table has no protobuf form')
   assert.equal(chosen('application/yaml'), 'yaml Object')
   assert.equal(chosen('application/json;q=0.1,application/yaml;q=0.9'), 'yaml Object')
   assert.equal(
@@ -33,7 +36,8 @@ test('the first clause that can be served is chosen', () => {
   assert.equal(chosen('application/json;as=Wrong;v=v1;g=meta.k8s.io,application/json'), 'json Object')
   const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
   for (const [accept, use] of [
-    ['application/vnd.kubernetes.protobuf', 'object'],
+    ['application/cbor', 'object'],
+    ['application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io', 'object'],
     ['text/html', 'object'],
     [table, 'value'],
     ['application/yaml', 'watch'],
@@ -108,8 +112,9 @@ test('durations read as kubectl users know them', () => {
 test('encodings leave the cache least recently used first', () => {
   const cache = new EncodingCache<{ bytes: Uint8Array }>(3 * 1_200)
   let made = 0
+  let source = new Uint8Array(1)
   const get = (id: string): void => {
-    cache.get(id, () => {
+    cache.get(id, source, () => {
       made++
       return { bytes: new Uint8Array(1_000) }
     })
@@ -120,6 +125,11 @@ test('encodings leave the cache least recently used first', () => {
   assert.equal(made, 4)
   get('b')
   assert.equal(made, 5)
+  assert.ok(cache.bytes <= 3 * 1_200)
+  // The same key and revision made from something else: a dry run.
+  source = new Uint8Array(1)
+  get('b')
+  assert.equal(made, 6)
   assert.ok(cache.bytes <= 3 * 1_200)
 })
 

@@ -14,6 +14,8 @@ export interface Answer {
   /** Parsed body: an object, or a Status for errors too. */
   readonly body: ReturnType<typeof JSON.parse>
   readonly warnings: readonly string[]
+  /** The body as it came; empty for errors. */
+  readonly bytes: Uint8Array
 }
 
 export interface TestServer {
@@ -32,6 +34,7 @@ export interface TestServer {
 export interface CallOptions {
   readonly query?: string
   readonly contentType?: string
+  readonly accept?: string
 }
 
 const signal = new AbortController().signal
@@ -99,7 +102,10 @@ export async function startTestServer(
           warnings,
           signal,
           query: callOptions.query ?? '',
-          headers: callOptions.contentType === undefined ? {} : { 'content-type': callOptions.contentType },
+          headers: {
+            ...(callOptions.contentType !== undefined && { 'content-type': callOptions.contentType }),
+            ...(callOptions.accept !== undefined && { accept: callOptions.accept }),
+          },
         },
       )
       const reply = new MemoryReply()
@@ -110,10 +116,11 @@ export async function startTestServer(
       } catch (error) {
         if (!(error instanceof ApiError)) throw error
         const { code, reason, message, details } = error
-        return { status: code, body: { code, reason, message, details }, warnings }
+        return { status: code, body: { code, reason, message, details }, warnings, bytes: new Uint8Array(0) }
       }
       const text = reply.text
-      return { status: reply.status, body: text.startsWith('{') ? JSON.parse(text) : text, warnings }
+      const answered = reply.body ?? new Uint8Array(0)
+      return { status: reply.status, body: text.startsWith('{') ? JSON.parse(text) : text, warnings, bytes: answered }
     },
     revision: () => memory.currentRevision({ signal }),
     freezeCache() {
