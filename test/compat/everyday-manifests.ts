@@ -15,8 +15,8 @@ kind: Secret
 metadata:
   name: everyday-secret
 type: Opaque
-stringData:
-  password: s3cret
+data:
+  password: czNjcmV0
 ---
 apiVersion: v1
 kind: Pod
