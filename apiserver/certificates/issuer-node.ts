@@ -42,8 +42,7 @@ export async function createIssuer(options: {
     bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40 // positive, and never shortened (RFC 5280 4.1.2.2)
     return Buffer.from(bytes).toString('hex')
   }
-  const newKeys = (): Promise<webcrypto.CryptoKeyPair> =>
-    webcrypto.subtle.generateKey(curve, true, ['sign', 'verify'])
+  const newKeys = (): Promise<webcrypto.CryptoKeyPair> => webcrypto.subtle.generateKey(curve, true, ['sign', 'verify'])
 
   return {
     async authority(commonName) {
