@@ -1,5 +1,5 @@
 import type { ObjectValue } from '../types.ts'
-import { type DefaultRule, ensure, fresh, isEmpty, objectAt, objectsAt, setDefault } from './rules.ts'
+import { type DefaultRule, ensure, fresh, isEmpty, objectsAt, setDefault } from './rules.ts'
 
 /** Conditional defaults of apps, batch, autoscaling and the smaller groups. */
 export const workloadRules: Readonly<Record<string, DefaultRule>> = {
@@ -52,9 +52,6 @@ function defaultJob(job: ObjectValue): void {
   setDefault(spec, 'completionMode', 'NonIndexed')
   setDefault(spec, 'suspend', false)
   setDefault(spec, 'podReplacementPolicy', spec['podFailurePolicy'] === undefined ? 'TerminatingOrFailed' : 'Failed')
-  const labels = objectAt(spec, 'template', 'metadata', 'labels')
-  const metadata = ensure(job, 'metadata')
-  if (labels !== undefined && isEmpty(metadata['labels'])) metadata['labels'] = fresh(labels)
 }
 
 /** kubernetes pkg/apis/autoscaling/v2/defaults.go: only a behavior that is given is completed. */
