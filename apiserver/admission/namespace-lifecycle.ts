@@ -1,5 +1,5 @@
 import { ApiError, forbidden, notFound } from '../errors.ts'
-import { namespaceKey } from '../object-store/object-key.ts'
+import { namespaceKey } from '../store-keys.ts'
 import type { CachedObject, ObjectCache } from '../types.ts'
 import type { AdmissionAttributes, AdmissionPlugin } from './admission.ts'
 

@@ -1,6 +1,6 @@
 import type { Revision, Store, StorageError, WatchBatch, WatchEvent } from '../../storage/index.ts'
 import { replayBytesMax } from '../limits.ts'
-import { keyBytes, prefixEnd } from './keys.ts'
+import { keyBytes, prefixEnd } from '../store-keys.ts'
 
 /** Consecutive history of one prefix: every event above the asked revision through `reached`. */
 export interface HistoryPiece {

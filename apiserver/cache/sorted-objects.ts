@@ -1,5 +1,5 @@
 import type { CachedObject } from '../types.ts'
-import { compareKeys } from './keys.ts'
+import { compareKeys } from '../store-keys.ts'
 
 /** A leaf is split in two above this many objects. */
 const leafItemsMax = 256

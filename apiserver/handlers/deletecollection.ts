@@ -1,7 +1,7 @@
 import { ApiError } from '../errors.ts'
 import { deleteCollectionWorkers } from '../object-store/limits.ts'
 import { deleteObject } from '../object-store/object-deletion.ts'
-import { listPrefix } from '../object-store/object-key.ts'
+import { listPrefix } from '../store-keys.ts'
 import { deleteOptions, type DeleteOptions } from '../object-store/write-options.ts'
 import { targetOf, type WriteRequest } from '../object-store/write-pipeline.ts'
 import { strategyContext, type WriteServices } from '../object-store/write-services.ts'

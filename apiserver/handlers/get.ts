@@ -1,4 +1,4 @@
-import { objectKey } from '../cache/keys.ts'
+import { objectKey } from '../store-keys.ts'
 import { notFound } from '../errors.ts'
 import type { Handler } from '../types.ts'
 import { parseResourceVersion } from './list-options.ts'

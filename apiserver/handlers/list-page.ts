@@ -1,4 +1,4 @@
-import { keyBytes, keyText, prefixEnd } from '../cache/keys.ts'
+import { keyBytes, keyText, prefixEnd } from '../store-keys.ts'
 import { makeCachedObject } from '../encoding/stored-object.ts'
 import { sliceMs, storePageItems } from '../limits.ts'
 import { matches, type Selection } from '../selectors/selection.ts'

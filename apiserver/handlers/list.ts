@@ -1,5 +1,5 @@
 import type { CacheSnapshot } from '../cache/object-cache.ts'
-import { listPrefix } from '../cache/keys.ts'
+import { listPrefix } from '../store-keys.ts'
 import { writeList } from '../encoding/list-stream.ts'
 import { negotiate } from '../encoding/negotiation.ts'
 import { listFormat } from '../encoding/responder.ts'

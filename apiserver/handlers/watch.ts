@@ -1,4 +1,4 @@
-import { listPrefix } from '../cache/keys.ts'
+import { listPrefix } from '../store-keys.ts'
 import { negotiate, watchContentType } from '../encoding/negotiation.ts'
 import { watchTimeoutMinSeconds } from '../limits.ts'
 import { parseSelection } from '../selectors/selection.ts'

@@ -1,6 +1,6 @@
 import { type ObjectValue, resources, type ResourceInfo } from '../../schemas/index.ts'
 import type { Compare, Op } from '../../storage/index.ts'
-import { keyBytes } from '../object-store/object-key.ts'
+import { keyBytes } from '../store-keys.ts'
 import { encodeStored } from '../object-store/stored-codec.ts'
 import type { Cause } from '../types.ts'
 import { duplicate, invalidValue, required } from '../validation/field-error.ts'

@@ -1,10 +1,13 @@
-import type { ResourceInfo } from '../../schemas/index.ts'
-import type { Key } from '../../storage/index.ts'
+import type { ResourceInfo } from '../schemas/index.ts'
+import type { Key } from '../storage/index.ts'
 
 /** Store prefix of every built-in and custom object. */
 export const registryPrefix = '/registry/'
 
-/** Store key of one object, as text. `namespace` is "" for cluster-scoped resources. */
+/**
+ * Store key of one object, as text, laid out as kube-apiserver does: `<storagePrefix>/<namespace>/<name>`, or without
+ * the namespace for cluster-scoped resources, whose `namespace` is "".
+ */
 export function objectKey(resource: ResourceInfo, namespace: string, name: string): string {
   return listPrefix(resource, namespace) + name
 }
@@ -15,6 +18,8 @@ export function listPrefix(resource: ResourceInfo, namespace: string): string {
   if (prefix === undefined) throw new Error(`${resource.plural} are not stored`)
   return resource.namespaced && namespace !== '' ? `${prefix}/${namespace}/` : `${prefix}/`
 }
+
+export const namespaceKey = (name: string): string => `${registryPrefix}namespaces/${name}`
 
 export function keyBytes(text: string): Key {
   return Buffer.from(text, 'utf8')
