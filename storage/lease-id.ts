@@ -1,8 +1,9 @@
 import type { Random } from '../raft/index.ts'
 import type { LeaseId } from './store.ts'
 
-/** A positive int63, chosen by whoever proposes a grant without an id. */
-export function chooseLeaseId(random: Random, taken: (id: LeaseId) => boolean): LeaseId {
+/** The id of a grant: the one asked for, else a free positive int63, chosen before it is proposed. */
+export function chooseLeaseId(asked: LeaseId | undefined, random: Random, taken: (id: LeaseId) => boolean): LeaseId {
+  if (asked !== undefined && asked !== 0n) return asked
   for (;;) {
     const bytes = Buffer.from(random.bytes(8))
     const id = BigInt.asUintN(63, bytes.readBigUInt64BE())

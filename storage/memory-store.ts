@@ -84,10 +84,7 @@ class MemoryStore implements Store {
     request: { readonly id?: LeaseId; readonly ttlSeconds: number },
     options: CallOptions,
   ): Promise<{ readonly id: LeaseId; readonly ttlSeconds: number }> {
-    const id =
-      request.id === undefined || request.id === 0n
-        ? chooseLeaseId(this.#env.random, (taken) => this.#engine.hasLease(taken))
-        : request.id
+    const id = chooseLeaseId(request.id, this.#env.random, (taken) => this.#engine.hasLease(taken))
     const outcome = await this.#propose({ type: 'leaseGrant', id, ttlSeconds: request.ttlSeconds }, options)
     if (outcome.type !== 'leaseGrant') throw unexpected(outcome)
     return { id: outcome.id, ttlSeconds: outcome.ttlSeconds }
@@ -104,13 +101,7 @@ class MemoryStore implements Store {
 
   async leaseTimeToLive(id: LeaseId, options: CallOptions & { readonly keys?: boolean }) {
     await this.#turn(options)
-    const grantedTtlSeconds = this.#engine.grantedTtlSeconds(id)
-    if (grantedTtlSeconds === undefined) throw new StorageError('ERR_LEASE_NOT_FOUND', `lease ${id} does not exist`)
-    return {
-      ttlSeconds: this.#leaseClock.remainingSeconds(id) ?? 0,
-      grantedTtlSeconds,
-      keys: options.keys === true ? this.#engine.leaseKeys(id) : [],
-    }
+    return this.#leaseClock.timeToLive(id, options.keys === true)
   }
 
   status(): StoreStatus {

@@ -90,10 +90,7 @@ export class ReplicaStore implements Store {
     request: { readonly id?: LeaseId; readonly ttlSeconds: number },
     options: CallOptions,
   ): Promise<{ readonly id: LeaseId; readonly ttlSeconds: number }> {
-    const id =
-      request.id === undefined || request.id === 0n
-        ? chooseLeaseId(this.#env.random, (taken) => this.#machine.engine.hasLease(taken))
-        : request.id
+    const id = chooseLeaseId(request.id, this.#env.random, (taken) => this.#machine.engine.hasLease(taken))
     const outcome = await this.#propose({ type: 'leaseGrant', id, ttlSeconds: request.ttlSeconds }, options)
     if (outcome.type !== 'leaseGrant') throw unexpected(outcome)
     return { id: outcome.id, ttlSeconds: outcome.ttlSeconds }
@@ -116,14 +113,7 @@ export class ReplicaStore implements Store {
   ): Promise<{ readonly ttlSeconds: number; readonly grantedTtlSeconds: number; readonly keys: readonly Key[] }> {
     await this.#readIndex(options)
     if (!this.#leases.leading) throw new StorageError('ERR_NO_LEADER', 'leases are looked up at the leader')
-    const { engine } = this.#machine
-    const grantedTtlSeconds = engine.grantedTtlSeconds(id)
-    if (grantedTtlSeconds === undefined) throw new StorageError('ERR_LEASE_NOT_FOUND', `lease ${id} does not exist`)
-    return {
-      ttlSeconds: this.#leases.remainingSeconds(id) ?? 0,
-      grantedTtlSeconds,
-      keys: options.keys === true ? engine.leaseKeys(id) : [],
-    }
+    return this.#leases.timeToLive(id, options.keys === true)
   }
 
   status(): StoreStatus {

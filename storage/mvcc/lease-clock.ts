@@ -1,13 +1,15 @@
 import type { Clock } from '../../raft/index.ts'
 import { StorageError } from '../errors.ts'
 import { leaseExpiryBatchMax, leaseRevokeRetryMs, leaseStallMs } from '../limits.ts'
-import type { LeaseId } from '../store.ts'
+import type { Key, LeaseId } from '../store.ts'
 import type { LeaseListener } from './engine.ts'
 
 /** The replicated side of leases, as far as the clock looks at it: MvccEngine. */
 export interface LeaseView {
   leases(): readonly { readonly id: LeaseId; readonly ttlSeconds: number }[]
   hasLease(id: LeaseId): boolean
+  grantedTtlSeconds(id: LeaseId): number | undefined
+  leaseKeys(id: LeaseId): readonly Key[]
   onLeaseChange(listener: LeaseListener): () => void
 }
 
@@ -114,6 +116,17 @@ export class LeaseClock {
     if (!this.#leading) throw new StorageError('ERR_NO_LEADER', 'leadership was lost while a lease was renewed')
     if (!this.#view.hasLease(id) || this.#deadlines.get(id)?.handedOutMs !== undefined) throw notFound(id)
     return lease.ttlMs / 1000
+  }
+
+  /** What LeaseTimeToLive answers; 0 seconds when this replica does not lead. @throws StorageError ERR_LEASE_NOT_FOUND */
+  timeToLive(
+    id: LeaseId,
+    withKeys: boolean,
+  ): { readonly ttlSeconds: number; readonly grantedTtlSeconds: number; readonly keys: readonly Key[] } {
+    const grantedTtlSeconds = this.#view.grantedTtlSeconds(id)
+    if (grantedTtlSeconds === undefined) throw new StorageError('ERR_LEASE_NOT_FOUND', `lease ${id} does not exist`)
+    const ttlSeconds = this.remainingSeconds(id) ?? 0
+    return { ttlSeconds, grantedTtlSeconds, keys: withKeys ? this.#view.leaseKeys(id) : [] }
   }
 
   /** Whole seconds left, rounded down, never below 0; undefined when there is no such lease or this is not the leader. */
