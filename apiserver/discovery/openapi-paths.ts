@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { encodeOpenApiV2, openApiV2Document, openApiV3Document, resourceGroups } from '../../schemas/index.ts'
 import type { Env } from '../../storage/index.ts'
 import { ApiError } from '../errors.ts'
+import { inSlices } from '../slices.ts'
 import { goJson } from '../status.ts'
 import type { ApiReply, ApiRequest } from '../types.ts'
 import { gitVersion } from '../version.ts'
@@ -31,8 +32,8 @@ export class OpenApiPaths {
   /** Bounded by the group versions served. */
   readonly #documents = new Map<string, Document>()
 
-  /** Made on the first question: only old clients ask. */
-  #whole: WholeDocument | undefined
+  /** Made once, on the first question: only old clients ask. */
+  #whole: Promise<WholeDocument> | undefined
 
   constructor(options: { readonly env: Env }) {
     this.#env = options.env
@@ -42,7 +43,7 @@ export class OpenApiPaths {
   async serve(request: ApiRequest, reply: ApiReply): Promise<boolean> {
     const { path } = request.info
     if (path === '/openapi/v2') {
-      this.#version2(request, reply)
+      await this.#version2(request, reply)
       return true
     }
     if (path !== '/openapi/v3' && path !== '/openapi/v3/' && !path.startsWith('/openapi/v3/')) return false
@@ -62,25 +63,20 @@ export class OpenApiPaths {
   }
 
   /** Protobuf when asked for before JSON (kube-openapi handler/handler.go); the answer's type has a dot for the "@". */
-  #version2(request: ApiRequest, reply: ApiReply): void {
+  async #version2(request: ApiRequest, reply: ApiReply): Promise<void> {
     if (request.method !== 'GET' && request.method !== 'HEAD') throw notAllowed()
     const clause = acceptClauses(request.headers['accept']).find((one) => acceptsJson(one) || one.type === protobufV2)
     if (clause === undefined) {
       throw notAcceptable(`only the following media types are accepted: application/json, ${protobufV2}`)
     }
-    this.#whole ??= this.#makeVersion2()
+    this.#whole ??= inSlices(this.#env, makeVersion2())
+    const whole = await this.#whole
     const binary = clause.type === protobufV2
-    const etag = `"${this.#whole.hash}"`
+    const etag = `"${whole.hash}"`
     const headers = { ETag: etag, Vary: 'Accept' }
     if (matches(request.headers['if-none-match'], etag)) reply.send(304, '', '', headers)
-    else if (binary) reply.send(200, protobufV2.replace('@', '.'), this.#whole.protobuf, headers)
-    else reply.send(200, 'application/json', this.#whole.json, headers)
-  }
-
-  #makeVersion2(): WholeDocument {
-    const document = openApiV2Document(gitVersion())
-    const json = goJson(document)
-    return { json, protobuf: encodeOpenApiV2(document), hash: hashOf(json) }
+    else if (binary) reply.send(200, protobufV2.replace('@', '.'), whole.protobuf, headers)
+    else reply.send(200, 'application/json', whole.json, headers)
   }
 
   async #index(request: ApiRequest, reply: ApiReply): Promise<void> {
@@ -125,6 +121,29 @@ export class OpenApiPaths {
     this.#documents.set(name, document)
     return document
   }
+}
+
+function* makeVersion2(): Generator<undefined, WholeDocument> {
+  const document = yield* openApiV2Document(gitVersion())
+  const members: string[] = []
+  for (const [name, value] of Object.entries(document)) {
+    members.push(
+      `${goJson(name)}:${name === 'paths' || name === 'definitions' ? yield* jsonOfEach(value) : goJson(value)}`,
+    )
+  }
+  const json = `{${members.join(',')}}`
+  yield
+  return { json, protobuf: yield* encodeOpenApiV2(document), hash: hashOf(json) }
+}
+
+/** goJson(object), a member a step. */
+function* jsonOfEach(object: unknown): Generator<undefined, string> {
+  const members: string[] = []
+  for (const [name, value] of Object.entries(object as object)) {
+    members.push(`${goJson(name)}:${goJson(value)}`)
+    yield
+  }
+  return `{${members.join(',')}}`
 }
 
 const hashOf = (text: string): string => createHash('sha512').update(text).digest('hex').toUpperCase()

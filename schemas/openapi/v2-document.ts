@@ -4,18 +4,24 @@ import type { SchemaNode } from './type-schema.ts'
 
 /**
  * The OpenAPI 2.0 document of the whole API, for kubectl before 1.28, which reads it before any create, apply or
- * explain. Made from the 3.0 documents: what they say twice is said once, `oneOf` becomes its string form.
+ * explain. Made from the 3.0 documents: what they say twice is said once, `oneOf` becomes its string form. It takes a
+ * tenth of a second in all: a generator, so that the caller can do other work between the steps.
  */
-export function openApiV2Document(version: string): SchemaNode {
+export function* openApiV2Document(version: string): Generator<undefined, SchemaNode> {
   const definitions = new Map<string, SchemaNode>()
   const paths = new Map<string, SchemaNode>()
   for (const { group, versions } of resourceGroups()) {
     for (const one of versions) {
       const document = openApiV3Document({ group, version: one.version }, version)
+      yield
       const { schemas } = document['components'] as { schemas: Record<string, SchemaNode> }
-      for (const [name, schema] of Object.entries(schemas)) addDefinition(definitions, name, definitionOf(schema))
+      for (const [name, schema] of Object.entries(schemas)) {
+        addDefinition(definitions, name, schema)
+        yield
+      }
       for (const [path, item] of Object.entries(document['paths'] as Record<string, SchemaNode>)) {
         paths.set(path, pathItemOf(item))
+        yield
       }
     }
   }
@@ -35,11 +41,11 @@ export function openApiV2Document(version: string): SchemaNode {
 
 const kinds = 'x-kubernetes-group-version-kind'
 
-/** Shared types (DeleteOptions, Status) are kinds of every group: their lists are joined. */
+/** `schema` as 3.0 has it. Shared types (DeleteOptions, Status) are kinds of every group: their lists are joined. */
 function addDefinition(definitions: Map<string, SchemaNode>, name: string, schema: SchemaNode): void {
   const known = definitions.get(name)
   if (known === undefined) {
-    definitions.set(name, schema)
+    definitions.set(name, definitionOf(schema))
     return
   }
   const joined = [...((known[kinds] as object[] | undefined) ?? []), ...((schema[kinds] as object[] | undefined) ?? [])]

@@ -5,8 +5,8 @@ import type { SchemaNode } from './type-schema.ts'
 
 type Writer = protobuf.Writer
 
-/** An OpenAPI 2.0 document as openapi.v2.Document: what clients in Go decode faster than JSON. */
-export function encodeOpenApiV2(document: SchemaNode): Uint8Array {
+/** An OpenAPI 2.0 document as openapi.v2.Document: what clients in Go decode faster than JSON. A generator as the maker's. */
+export function* encodeOpenApiV2(document: SchemaNode): Generator<undefined, Uint8Array> {
   const writer = protobuf.Writer.create()
   text(writer, 1, document['swagger'])
   const info = document['info'] as SchemaNode
@@ -14,15 +14,21 @@ export function encodeOpenApiV2(document: SchemaNode): Uint8Array {
     text(writer, 1, info['title'])
     text(writer, 2, info['version'])
   })
-  nested(writer, 8, () => {
-    for (const [path, item] of Object.entries(document['paths'] as Record<string, SchemaNode>)) {
-      nested(writer, 2, () => {
-        text(writer, 1, path)
-        nested(writer, 2, () => pathItem(writer, item))
-      })
-    }
-  })
-  nested(writer, 9, () => namedSchemas(writer, document['definitions'] as Record<string, SchemaNode>))
+  begin(writer, 8)
+  for (const [path, item] of Object.entries(document['paths'] as Record<string, SchemaNode>)) {
+    nested(writer, 2, () => {
+      text(writer, 1, path)
+      nested(writer, 2, () => pathItem(writer, item))
+    })
+    yield
+  }
+  writer.ldelim()
+  begin(writer, 9)
+  for (const [name, schema] of Object.entries(document['definitions'] as Record<string, SchemaNode>)) {
+    namedSchema(writer, name, schema)
+    yield
+  }
+  writer.ldelim()
   return writer.finish()
 }
 
@@ -94,13 +100,11 @@ function parameter(writer: Writer, node: SchemaNode): void {
   })
 }
 
-function namedSchemas(writer: Writer, schemas: Record<string, SchemaNode>): void {
-  for (const [name, schema] of Object.entries(schemas)) {
-    nested(writer, 1, () => {
-      text(writer, 1, name)
-      nested(writer, 2, () => schemaFields(writer, schema))
-    })
-  }
+function namedSchema(writer: Writer, name: string, schema: SchemaNode): void {
+  nested(writer, 1, () => {
+    text(writer, 1, name)
+    nested(writer, 2, () => schemaFields(writer, schema))
+  })
 }
 
 function schemaFields(writer: Writer, schema: SchemaNode): void {
@@ -116,7 +120,11 @@ function schemaFields(writer: Writer, schema: SchemaNode): void {
   const items = schema['items'] as SchemaNode | undefined
   if (items !== undefined) nested(writer, 23, () => nested(writer, 1, () => schemaFields(writer, items)))
   const properties = schema['properties'] as Record<string, SchemaNode> | undefined
-  if (properties !== undefined) nested(writer, 25, () => namedSchemas(writer, properties))
+  if (properties !== undefined) {
+    nested(writer, 25, () => {
+      for (const [name, property] of Object.entries(properties)) namedSchema(writer, name, property)
+    })
+  }
   extensions(writer, 31, schema)
 }
 
@@ -136,8 +144,13 @@ function yaml(writer: Writer, value: unknown): void {
   text(writer, 2, `${JSON.stringify(value)}\n`)
 }
 
-function nested(writer: Writer, field: number, fields: () => void): void {
+/** Until the next ldelim(). */
+function begin(writer: Writer, field: number): void {
   writer.uint32((field << 3) | 2).fork()
+}
+
+function nested(writer: Writer, field: number, fields: () => void): void {
+  begin(writer, field)
   fields()
   writer.ldelim()
 }
