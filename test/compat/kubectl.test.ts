@@ -11,6 +11,9 @@ import { everydayManifests } from './everyday-manifests.ts'
 
 const versions = ['1.27', '1.30', '1.33'] as const
 
+/** A command that has not ended by then is killed, and its test fails with what it had said: far above any normal run. */
+const commandLimitMs = 90_000
+
 let plane: ControlPlaneProcess
 let work: string
 
@@ -59,7 +62,16 @@ for (const version of versions) {
     })
     child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
     child.stdin.end(input ?? '')
-    const ended = new Promise<Run>((resolve) => child.once('close', (code) => resolve({ code, stdout, stderr })))
+    const limit = setTimeout(() => {
+      stderr += `killed: not done after ${commandLimitMs / 1000} s`
+      child.kill('SIGKILL')
+    }, commandLimitMs)
+    const ended = new Promise<Run>((resolve) =>
+      child.once('close', (code) => {
+        clearTimeout(limit)
+        resolve({ code, stdout, stderr })
+      }),
+    )
     return {
       child,
       ended,
