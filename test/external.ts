@@ -46,12 +46,14 @@ export function testWith(
     readonly path: string | undefined
     readonly version?: string
     readonly install: string
+    /** Why a program that is there is of no use. */
+    readonly unusable?: string
   },
   name: string,
   run: (path: string, context: TestContext) => Promise<void>,
 ): void {
   const { path, version } = program
-  const skipped = path === undefined ? `${program.name} is not on PATH (${program.install})` : undefined
+  const skipped = path === undefined ? `${program.name} is not on PATH (${program.install})` : program.unusable
   report({
     program: program.name,
     test: name,

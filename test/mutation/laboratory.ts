@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
+import { repositoryRoot } from '../repository.ts'
 import type { Mutation } from './mutations.ts'
 
 export interface Finding {
@@ -17,21 +17,15 @@ const folders = ['raft', 'storage', 'test/raft', 'test/storage', 'test/simulatio
 const runTimeoutMs = 60_000
 const heapMegabytes = 512
 
-/** The project's root: this file runs from a build directory somewhere inside it. */
-function findRoot(): string {
-  let directory = dirname(fileURLToPath(import.meta.url))
-  while (!existsSync(join(directory, 'package.json'))) directory = dirname(directory)
-  return directory
-}
-
 /** A copy of the sources to be broken, one mutation at a time. */
 export class Laboratory {
-  readonly #root = findRoot()
+  readonly #root = repositoryRoot()
   readonly #directory = mkdtempSync(join(tmpdir(), 'trireme-mutation-'))
 
   constructor() {
     for (const folder of folders) cpSync(join(this.#root, folder), this.#path(folder), { recursive: true })
-    for (const file of ['package.json', 'tsconfig.json']) cpSync(join(this.#root, file), this.#path(file))
+    for (const file of ['package.json', 'tsconfig.json', 'test/repository.ts'])
+      cpSync(join(this.#root, file), this.#path(file))
     symlinkSync(join(this.#root, 'node_modules'), this.#path('node_modules'))
   }
 

@@ -1,6 +1,6 @@
-import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { repositoryRoot } from '../../repository.ts'
 
 /**
  * A script is a text of blocks: comments (#), one command line, `----`, the expected output up to an empty line.
@@ -39,11 +39,9 @@ export function runScript(text: string, run: (command: string) => string): strin
   return blocks.join('\n')
 }
 
-/** The folder of scripts in the sources, from wherever the compiled test lies. */
+/** The folder of scripts in the sources. */
 export function scriptFolder(): string {
-  let folder = dirname(fileURLToPath(import.meta.url))
-  while (!existsSync(join(folder, 'package.json'))) folder = dirname(folder)
-  return join(folder, 'test/raft/core/testdata')
+  return join(repositoryRoot(), 'test/raft/core/testdata')
 }
 
 export function scripts(): readonly { readonly name: string; readonly path: string; readonly text: string }[] {
