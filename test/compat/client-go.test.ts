@@ -1,84 +1,53 @@
 /**
  * The client library of controllers, unmodified: typed clients in JSON and protobuf, shared and dynamic informers, pages,
- * retry on conflict, leader election. The program beside this file does the work; here each of its steps is a test.
+ * retry on conflict, leader election.
  */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before } from 'node:test'
-import { type ControlPlaneProcess, startProcess } from '../control-plane.ts'
-import { findProgram, testWith } from '../external.ts'
+import { after } from 'node:test'
+import { findProgram } from '../external.ts'
 import { repositoryRoot } from '../repository.ts'
+import { runCommand, testSteps } from './client-program.ts'
 
-const sources = join(repositoryRoot(), 'test/compat/client-go')
+const directory = join(repositoryRoot(), 'test/compat/client-go')
+const variables = { GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly' }
 const buildLimitMs = 8 * 60_000
-const runLimitMs = 4 * 60_000
-
-interface Outcome {
-  readonly failed: boolean
-  readonly output: string
-}
-
-function run(command: string, args: readonly string[], timeout: number): Promise<Outcome> {
-  return new Promise((resolve) => {
-    execFile(
-      command,
-      args,
-      { cwd: sources, timeout, env: { ...process.env, GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly' } },
-      (error, stdout, stderr) => resolve({ failed: error !== null, output: `${stdout}${stderr}` }),
-    )
-  })
-}
-
+const build = mkdtempSync(join(tmpdir(), 'trireme-client-go-'))
 const go = findProgram('go')
+
+after(() => rmSync(build, { recursive: true, force: true }))
 
 /** The newest client-go wants a recent Go, and its modules a way to a module proxy (or to be on this machine already). */
 async function hindrance(): Promise<string | undefined> {
   if (go === undefined) return undefined
-  const download = await run(go, ['mod', 'download'], buildLimitMs)
-  if (!download.failed) return undefined
-  return `its modules cannot be had: ${download.output.trim().split('\n').at(-1)}`
+  const download = await runCommand(go, ['mod', 'download'], { directory, variables, limitMs: buildLimitMs })
+  return download.failed ? `its modules cannot be had: ${download.output.trim().split('\n').at(-1)}` : undefined
 }
 
 const unusable = await hindrance()
-const program = {
-  name: 'client-go',
-  path: go,
-  version: /k8s\.io\/client-go (\S+)/.exec(readFileSync(join(sources, 'go.mod'), 'utf8'))?.[1] ?? '',
-  install: 'install Go 1.26 or newer as go',
-  ...(unusable !== undefined && { unusable }),
-}
 
-const steps = [...readFileSync(join(sources, 'main.go'), 'utf8').matchAll(/^\t\t\{"([^"]+)",/gm)].map(
-  ([, name]) => name as string,
-)
-assert.ok(steps.length > 0, 'no steps in the program')
-
-let plane: ControlPlaneProcess | undefined
-let work: string
-let lines: readonly string[] = []
-
-before(async () => {
-  if (go === undefined || unusable !== undefined) return
-  work = mkdtempSync(join(tmpdir(), 'trireme-client-go-'))
-  const binary = join(work, 'client')
-  const built = await run(go, ['build', '-o', binary, '.'], buildLimitMs)
-  assert.ok(!built.failed, built.output)
-  plane = await startProcess()
-  lines = (await run(binary, [plane.kubeconfig], runLimitMs)).output.split('\n')
+testSteps({
+  program: {
+    name: 'client-go',
+    path: go,
+    version: /k8s\.io\/client-go (\S+)/.exec(readFileSync(join(directory, 'go.mod'), 'utf8'))?.[1] ?? '',
+    install: 'install Go 1.26 or newer as go',
+    ...(unusable !== undefined && { unusable }),
+  },
+  directory,
+  steps: [...readFileSync(join(directory, 'main.go'), 'utf8').matchAll(/^\t\t\{"([^"]+)",/gm)].map(
+    ([, name]) => name ?? '',
+  ),
+  async prepare() {
+    const binary = join(build, 'client')
+    const built = await runCommand(go ?? '', ['build', '-o', binary, '.'], {
+      directory,
+      variables,
+      limitMs: buildLimitMs,
+    })
+    assert.ok(!built.failed, built.output)
+    return { command: binary, args: [] }
+  },
 })
-
-after(async () => {
-  if (plane === undefined) return
-  assert.equal(await plane.stop(), 0)
-  rmSync(work, { recursive: true, force: true })
-})
-
-for (const step of steps) {
-  testWith(program, `client-go: ${step}`, async () => {
-    const line = lines.find((one) => one === `ok ${step}` || one.startsWith(`failed ${step}:`))
-    assert.equal(line, `ok ${step}`, line === undefined ? lines.join('\n') : undefined)
-  })
-}
