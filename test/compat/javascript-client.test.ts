@@ -1,6 +1,8 @@
 /** The official JavaScript client, unmodified: typed objects, all patch types, its informer through churn and compaction. */
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before } from 'node:test'
 import {
   ApiException,
   AppsV1Api,
@@ -14,8 +16,18 @@ import {
   Watch,
 } from '@kubernetes/client-node'
 import { type ControlPlaneProcess, startProcess } from '../control-plane.ts'
+import { testWith } from '../external.ts'
+import { repositoryRoot } from '../repository.ts'
 
 const namespace = 'javascript-client'
+
+const manifest = readFileSync(join(repositoryRoot(), 'node_modules/@kubernetes/client-node/package.json'), 'utf8')
+const program = {
+  name: 'JavaScript client',
+  path: process.execPath,
+  version: (JSON.parse(manifest) as { version: string }).version,
+  install: 'npm ci',
+}
 
 let plane: ControlPlaneProcess
 let config: KubeConfig
@@ -46,7 +58,7 @@ async function refused(code: number, reason: string, call: Promise<unknown>): Pr
   })
 }
 
-test('the JavaScript client creates, replaces, patches and deletes', async () => {
+testWith(program, 'the JavaScript client creates, replaces, patches and deletes', async () => {
   const name = 'typed'
   const made = await core.createNamespacedConfigMap({ namespace, body: configMap(name, { a: '1' }) })
   assert.ok(made.metadata?.creationTimestamp instanceof Date)
@@ -65,7 +77,7 @@ test('the JavaScript client creates, replaces, patches and deletes', async () =>
   assert.equal(deleted.status, 'Success')
 })
 
-test('the JavaScript client scales a deployment and finds resources by discovery', async () => {
+testWith(program, 'the JavaScript client scales a deployment and finds resources by discovery', async () => {
   const objects = KubernetesObjectApi.makeApiClient(config)
   await objects.create({
     apiVersion: 'apps/v1',
@@ -89,46 +101,50 @@ test('the JavaScript client scales a deployment and finds resources by discovery
   assert.equal((await apps.readNamespacedDeployment({ name: 'scaled', namespace })).spec?.replicas, 4)
 })
 
-test('the JavaScript informer follows creates, updates and deletes, also across its own restart', async () => {
-  const path = `/api/v1/namespaces/${namespace}/configmaps`
-  const informer = makeInformer<V1ConfigMap>(config, path, () => core.listNamespacedConfigMap({ namespace }))
-  const seen: string[] = []
-  let notify = (): void => {}
-  for (const verb of ['add', 'update', 'delete'] as const) {
-    informer.on(verb, (object) => {
-      if (object.metadata?.name?.startsWith('informed') === true) seen.push(`${verb} ${object.metadata.name}`)
-      notify()
-    })
-  }
-  const sees = (event: string): Promise<void> =>
-    new Promise((resolve) => {
-      notify = (): void => {
-        if (seen.includes(event)) resolve()
-      }
-      notify()
-    })
-  await core.createNamespacedConfigMap({ namespace, body: configMap('informed-1') })
-  await informer.start()
-  await sees('add informed-1')
-  await core.createNamespacedConfigMap({ namespace, body: configMap('informed-2') })
-  await sees('add informed-2')
-  const current = await core.readNamespacedConfigMap({ name: 'informed-2', namespace })
-  await core.replaceNamespacedConfigMap({ name: 'informed-2', namespace, body: changed(current, { a: '1' }) })
-  await sees('update informed-2')
-  await informer.stop()
-  await core.deleteNamespacedConfigMap({ name: 'informed-1', namespace })
-  await informer.start()
-  await sees('delete informed-1')
-  await core.deleteNamespacedConfigMap({ name: 'informed-2', namespace })
-  await sees('delete informed-2')
-  await informer.stop()
-  assert.deepEqual(
-    informer.list().filter((object) => object.metadata?.name?.startsWith('informed')),
-    [],
-  )
-})
+testWith(
+  program,
+  'the JavaScript informer follows creates, updates and deletes, also across its own restart',
+  async () => {
+    const path = `/api/v1/namespaces/${namespace}/configmaps`
+    const informer = makeInformer<V1ConfigMap>(config, path, () => core.listNamespacedConfigMap({ namespace }))
+    const seen: string[] = []
+    let notify = (): void => {}
+    for (const verb of ['add', 'update', 'delete'] as const) {
+      informer.on(verb, (object) => {
+        if (object.metadata?.name?.startsWith('informed') === true) seen.push(`${verb} ${object.metadata.name}`)
+        notify()
+      })
+    }
+    const sees = (event: string): Promise<void> =>
+      new Promise((resolve) => {
+        notify = (): void => {
+          if (seen.includes(event)) resolve()
+        }
+        notify()
+      })
+    await core.createNamespacedConfigMap({ namespace, body: configMap('informed-1') })
+    await informer.start()
+    await sees('add informed-1')
+    await core.createNamespacedConfigMap({ namespace, body: configMap('informed-2') })
+    await sees('add informed-2')
+    const current = await core.readNamespacedConfigMap({ name: 'informed-2', namespace })
+    await core.replaceNamespacedConfigMap({ name: 'informed-2', namespace, body: changed(current, { a: '1' }) })
+    await sees('update informed-2')
+    await informer.stop()
+    await core.deleteNamespacedConfigMap({ name: 'informed-1', namespace })
+    await informer.start()
+    await sees('delete informed-1')
+    await core.deleteNamespacedConfigMap({ name: 'informed-2', namespace })
+    await sees('delete informed-2')
+    await informer.stop()
+    assert.deepEqual(
+      informer.list().filter((object) => object.metadata?.name?.startsWith('informed')),
+      [],
+    )
+  },
+)
 
-test('the JavaScript watch is told 410 for what was compacted', async () => {
+testWith(program, 'the JavaScript watch is told 410 for what was compacted', async () => {
   const first = await core.createNamespacedConfigMap({ namespace, body: configMap('old') })
   const resourceVersion = first.metadata?.resourceVersion
   assert.ok(resourceVersion !== undefined)
