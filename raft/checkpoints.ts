@@ -1,7 +1,7 @@
 import type { Logger } from './env.ts'
 import { catchUpBytesMax } from './limits.ts'
 import type { StateMachine } from './seams.ts'
-import type { Entry, Index, Membership, RaftCore, SnapshotMeta } from './types.ts'
+import type { Entry, Index, Membership, RaftCore, SnapshotMeta, Term } from './types.ts'
 import type { Wal } from './wal/index.ts'
 
 export interface CheckpointOptions {
@@ -16,8 +16,12 @@ export interface CheckpointOptions {
   readonly checkpointEntries: number
   readonly checkpointWalBytes: number
   readonly catchUpEntries: number
+  readonly stopCatchUpBytes: number
   readonly onError: (error: unknown) => void
 }
+
+/** Recovered entries count as appended so many at a time. */
+const recoveredPerAppend = 64
 
 /**
  * Keeps the log short: state durable through N -> marker at N durable -> segments through N gone -> entries through
@@ -28,8 +32,11 @@ export class Checkpoints {
   #markerIndex: Index
   /** Oldest first: the membership from `index` on. The first covers the marker. */
   #memberships: { readonly index: Index; readonly membership: Membership }[]
-  /** Bytes of all entries through `index`, one element per append: what a suffix of the log costs in memory. */
-  #sizes: { readonly index: Index; readonly bytes: number }[] = []
+  /**
+   * The log's appends, oldest first: last entry of each, and bytes of all through it. What a suffix of the log costs.
+   * Invariant: `term` is that of the entry at `index`, whatever was overwritten.
+   */
+  #appends: { readonly index: Index; readonly term: Term; readonly bytes: number }[] = []
   #running: Promise<void> | undefined
   #paused = false
   #closed = false
@@ -39,15 +46,18 @@ export class Checkpoints {
     this.#markerIndex = options.marker.index
     // Recovered entries at or below the applied index are behind `membership`; a checkpoint is never below that index.
     this.#memberships = [{ index: options.marker.index, membership: options.membership }]
-    this.appended(options.entries)
+    const { entries } = options
+    for (let i = 0; i < entries.length; i += recoveredPerAppend) this.appended(entries.slice(i, i + recoveredPerAppend))
   }
 
   appended(entries: readonly Entry[]): void {
+    const [first] = entries
     const last = entries.at(-1)
-    if (!last) return
-    let bytes = this.#sizes.at(-1)?.bytes ?? 0
+    if (!first || !last) return
+    while ((this.#appends.at(-1)?.index ?? 0) >= first.index) this.#appends.pop()
+    let bytes = this.#appends.at(-1)?.bytes ?? 0
     for (const entry of entries) bytes += entry.data.length
-    this.#sizes.push({ index: last.index, bytes })
+    this.#appends.push({ index: last.index, term: last.term, bytes })
   }
 
   membershipChanged(index: Index, membership: Membership): void {
@@ -70,15 +80,21 @@ export class Checkpoints {
   }
 
   async #run(): Promise<void> {
-    const { stateMachine, wal, log } = this.#options
+    const { stateMachine, log } = this.#options
     const { index, term } = await stateMachine.checkpoint()
     if (index <= this.#markerIndex || this.#closed) return
+    await this.#mark(index, term)
+    this.#compact(index)
+    log.debug({ index, term }, 'checkpoint')
+  }
+
+  /** The state is durable through `index`, at least. */
+  async #mark(index: Index, term: Term): Promise<void> {
+    const { wal } = this.#options
     const membership = this.#membershipAt(index)
     await wal.append({ marker: { kind: 'checkpoint', snapshot: { index, term, membership } } })
     this.#markerIndex = index
     await wal.release(index)
-    this.#compact(index)
-    log.debug({ index, term }, 'checkpoint')
   }
 
   #membershipAt(index: Index): Membership {
@@ -88,24 +104,24 @@ export class Checkpoints {
 
   #compact(index: Index): void {
     const { core, catchUpEntries } = this.#options
-    const total = this.#sizes.at(-1)?.bytes ?? 0
+    const total = this.#appends.at(-1)?.bytes ?? 0
     let through = index - catchUpEntries
-    for (const size of this.#sizes) {
-      if (size.index > index || total - size.bytes <= catchUpBytesMax) break
-      through = Math.max(through, size.index)
+    for (const append of this.#appends) {
+      if (append.index > index || total - append.bytes <= catchUpBytesMax) break
+      through = Math.max(through, append.index)
     }
     // The core learns what is applied with each Ready; it may be a little behind.
     through = Math.min(through, core.status().applied)
     if (through <= 0) return
     core.compact(through)
-    this.#sizes = this.#sizes.filter((size) => size.index > through)
+    this.#appends = this.#appends.filter((append) => append.index > through)
   }
 
   /** A snapshot replaced log and state. */
   installed(snapshot: SnapshotMeta): void {
     this.#markerIndex = snapshot.index
     this.#memberships = [{ index: snapshot.index, membership: snapshot.membership }]
-    this.#sizes = []
+    this.#appends = []
   }
 
   /** No checkpoint runs once this resolves, until resume(). */
@@ -121,5 +137,19 @@ export class Checkpoints {
   async close(): Promise<void> {
     this.#closed = true
     await this.#running
+  }
+
+  /**
+   * After close(), as the last act of a member that stops in good order. The marker stays stopCatchUpBytes of entries
+   * behind the state, if that far: a follower that lacks a few must not need the whole state as a snapshot.
+   */
+  async finish(): Promise<void> {
+    const { stateMachine, wal, stopCatchUpBytes } = this.#options
+    const { index } = await stateMachine.checkpoint()
+    if (wal.bytesSinceMarker <= stopCatchUpBytes) return
+    const total = this.#appends.at(-1)?.bytes ?? 0
+    const covered = this.#appends.filter((append) => append.index <= index)
+    const mark = covered.find((append) => total - append.bytes <= stopCatchUpBytes) ?? covered.at(-1)
+    if (mark && mark.index > this.#markerIndex) await this.#mark(mark.index, mark.term)
   }
 }

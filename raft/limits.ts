@@ -14,8 +14,13 @@ export const electionTimeoutTicks = 10
 /** Entries kept in memory behind the newest checkpoint so that a lagging follower needs no snapshot. */
 export const catchUpEntries = 5_000
 /** Applied entries, and WAL bytes, after which the driver asks the state machine for a checkpoint. */
-export const checkpointEntries = 10_000
-export const checkpointWalBytes = 32 * 1024 * 1024
+export const checkpointEntries = 5_000
+export const checkpointWalBytes = 16 * 1024 * 1024
+/**
+ * Bytes of entries that stay behind the marker of a member stopped in good order: what one that was a little behind then
+ * still gets from the log. All the next start has to read.
+ */
+export const stopCatchUpBytes = 512 * 1024
 /** WAL segments: the first is small so that a first start stays fast. */
 export const walFirstSegmentBytes = 1024 * 1024
 export const walSegmentBytes = 16 * 1024 * 1024

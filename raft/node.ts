@@ -13,6 +13,7 @@ import {
   heartbeatMs,
   inboxMessagesMax,
   sliceMsMax,
+  stopCatchUpBytes,
 } from './limits.ts'
 import { ForwardedProposals } from './forwarded-proposals.ts'
 import { decodeProposal } from './proposal-id.ts'
@@ -39,6 +40,7 @@ export interface RaftNodeOptions {
   readonly checkpointEntries?: number
   readonly checkpointWalBytes?: number
   readonly catchUpEntries?: number
+  readonly stopCatchUpBytes?: number
 }
 
 /**
@@ -141,6 +143,7 @@ class Node implements RaftNode {
       checkpointEntries: options.checkpointEntries ?? checkpointEntries,
       checkpointWalBytes: options.checkpointWalBytes ?? checkpointWalBytes,
       catchUpEntries: options.catchUpEntries ?? catchUpEntries,
+      stopCatchUpBytes: options.stopCatchUpBytes ?? stopCatchUpBytes,
       onError: (error) => this.#break(error),
     })
     transport.attach({
@@ -222,8 +225,8 @@ class Node implements RaftNode {
     return () => this.#listeners.delete(listener)
   }
 
-  async stop(): Promise<void> {
-    this.#end(undefined)
+  async stop(options: { readonly checkpoint?: boolean } = {}): Promise<void> {
+    this.#end(undefined, options.checkpoint)
     await this.#ending
   }
 
@@ -498,12 +501,12 @@ class Node implements RaftNode {
     this.#end(cause)
   }
 
-  #end(cause: Error | undefined): void {
+  #end(cause: Error | undefined, checkpoint = false): void {
     // Set before anything of #close runs: from here on every way in is shut.
-    this.#ending ??= Promise.resolve().then(() => this.#close(cause))
+    this.#ending ??= Promise.resolve().then(() => this.#close(cause, checkpoint))
   }
 
-  async #close(cause: Error | undefined): Promise<void> {
+  async #close(cause: Error | undefined, checkpoint: boolean): Promise<void> {
     this.#ticker.cancel()
     this.#transport.close()
     this.#inbox = []
@@ -517,6 +520,11 @@ class Node implements RaftNode {
     const results = await Promise.allSettled(work)
     for (const result of results) {
       if (result.status === 'rejected') this.#log.warn({ error: result.reason }, 'while ending')
+    }
+    if (!cause && checkpoint) {
+      await this.#checkpoints.finish().catch((error: unknown) => {
+        this.#log.warn({ error }, 'stopped without a checkpoint: the next start replays the log')
+      })
     }
     try {
       await this.#wal.close()

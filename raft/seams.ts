@@ -76,8 +76,11 @@ export interface RaftNode {
   status(): RaftStatus
   /** Runs after every change of role, leader or term; returns the unsubscriber. */
   onStatusChange(listener: (status: RaftStatus) => void): () => void
-  /** Resolves once the running fsync and apply are done and files are closed. Pending calls reject. */
-  stop(): Promise<void>
+  /**
+   * Resolves once the running fsync and apply are done and files are closed. Pending calls reject. With `checkpoint` state
+   * and log are left so that the next start has next to nothing to replay; that it failed is logged, not thrown.
+   */
+  stop(options?: { readonly checkpoint?: boolean }): Promise<void>
   /** Resolves when the node has ended: undefined after stop(), the error when it broke (fsync error, corruption). */
   readonly ended: Promise<Error | undefined>
 }

@@ -43,6 +43,7 @@ export interface EmbeddedStoreOptions {
     readonly electionTimeoutTicks?: number
     readonly checkpointEntries?: number
     readonly catchUpEntries?: number
+    readonly stopCatchUpBytes?: number
     readonly firstSegmentBytes?: number
     readonly segmentBytes?: number
     /** What the node drives in the machine's stead: to look at what is applied. */
@@ -123,6 +124,8 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
   readonly #errors = new Map<MemberId, Error>()
   /** Replicas being ended, by id: each once. */
   readonly #ending = new Map<MemberId, Promise<void>>()
+  /** Replicas being started again, by id: each once. */
+  readonly #starting = new Map<MemberId, Promise<void>>()
   #stopCompaction: () => void = () => undefined
   #closing: Promise<void> | undefined
 
@@ -171,9 +174,17 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
     await this.#end(replica)
   }
 
-  async startReplica(id: MemberId): Promise<void> {
+  startReplica(id: MemberId): Promise<void> {
+    const under = this.#starting.get(id)
+    if (under !== undefined) return under
+    const starting = this.#startAgain(id).finally(() => this.#starting.delete(id))
+    this.#starting.set(id, starting)
+    return starting
+  }
+
+  async #startAgain(id: MemberId): Promise<void> {
     await this.#ending.get(id)
-    if (this.#closing !== undefined) throw new StorageError('ERR_STOPPED', 'the store is closed')
+    this.#assertOpen()
     if (this.#running.has(id)) return
     const member = this.#context.manifest.members.find((candidate) => candidate.id === id)
     if (member === undefined) throw new StorageError('ERR_DATA_DIR', `no replica has the id ${id}`)
@@ -181,8 +192,14 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
     if (opened === undefined) {
       throw new StorageError('ERR_CORRUPT', `${member.name} is gone: it is rebuilt when all replicas start together`)
     }
+    if (this.#closing !== undefined) await closeReplica(opened)
+    this.#assertOpen()
     this.#errors.delete(id)
     await this.#run(opened)
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) throw new StorageError('ERR_STOPPED', 'the store is closed')
   }
 
   async restartReplica(id: MemberId): Promise<void> {
@@ -211,6 +228,8 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
   async #close(): Promise<void> {
     this.#stopCompaction()
     await super.close()
+    // Whoever is being started owns its directory until it has run or closed: the lock is released behind it.
+    await Promise.allSettled(this.#starting.values())
     const results = await Promise.allSettled([...this.#running.values()].map((replica) => this.#end(replica, true)))
     await Promise.allSettled(this.#ending.values())
     await this.#lock.release()
@@ -262,12 +281,8 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
   async #stop(replica: RunningReplica, final: boolean): Promise<void> {
     const { node, machine, store } = replica
     await store.close()
-    await node.stop()
-    try {
-      if (final && (await node.ended) === undefined) await machine.checkpoint()
-    } finally {
-      await machine.close()
-    }
+    await node.stop({ checkpoint: final })
+    await machine.close()
   }
 
   async #untilReady(): Promise<void> {

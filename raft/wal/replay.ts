@@ -72,8 +72,7 @@ export class LogReplay {
         `log holds entries ${first} to ${this.#lastIndex}, its newest marker is at ${marker.index}`,
       )
     }
-    // Copied, so that a few entries do not keep whole segments in memory.
-    const entries = this.#entries.slice(marker.index + 1 - first).map((e) => ({ ...e, data: Buffer.from(e.data) }))
+    const entries = copied(this.#entries.slice(marker.index + 1 - first))
     // A snapshot or checkpoint is of committed entries; its marker may be durable before the commit index is.
     const commit = Math.max(hardState.commit, marker.index)
     if (commit > this.#lastIndex) {
@@ -81,4 +80,26 @@ export class LogReplay {
     }
     return { metadata, hardState: { ...hardState, commit }, snapshot: marker, entries }
   }
+}
+
+/** Bytes of entries that share a buffer after a start. */
+const blockBytes = 64 * 1024
+
+/** So that a few entries do not keep whole segments in memory; in blocks, since a buffer for each costs more than copying. */
+function copied(entries: readonly Entry[]): Entry[] {
+  const copies: Entry[] = []
+  let block = Buffer.alloc(0)
+  let used = 0
+  for (const entry of entries) {
+    const { length } = entry.data
+    if (used + length > block.length) {
+      block = Buffer.allocUnsafeSlow(Math.max(blockBytes, length))
+      used = 0
+    }
+    const data = block.subarray(used, used + length)
+    data.set(entry.data)
+    used += length
+    copies.push({ ...entry, data })
+  }
+  return copies
 }

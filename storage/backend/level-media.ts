@@ -92,7 +92,12 @@ export class LevelMedia implements RowMedia {
   }
 
   async *heads(): AsyncIterable<readonly RowHead[]> {
-    const keys = this.#database.keys({ gte: rowKeysFrom, lt: rowKeysTo })
+    const keys = this.#database.keys({
+      gte: rowKeysFrom,
+      lt: rowKeysTo,
+      highWaterMarkBytes: rowSliceBytes,
+      fillCache: false,
+    })
     try {
       for (;;) {
         const slice = await this.#call(() => keys.nextv(rowSliceRows))

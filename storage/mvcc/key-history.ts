@@ -49,14 +49,19 @@ export class Row implements RowHead {
  */
 export class KeyHistory {
   readonly name: string
-  readonly key: Key
+  #key: Key | undefined
   #rows: Row[] = []
   /** Rows before this position are gone; the array is cut when they are the larger part. */
   #first = 0
 
   constructor(name: string) {
     this.name = name
-    this.key = keyBytes(name)
+  }
+
+  /** Made when first asked for: of most keys, most replicas never need it. */
+  get key(): Key {
+    this.#key ??= keyBytes(this.name)
+    return this.#key
   }
 
   get size(): number {

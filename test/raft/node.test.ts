@@ -242,6 +242,47 @@ test('a leader that cannot persist ends with the error, and another leads', asyn
   await group.simulation.run(() => next() !== undefined)
 })
 
+test('members stopped in good order start with the end of the log, and one that was behind needs no snapshot', async () => {
+  const group = await started(3, { stopCatchUpBytes: 2_000 })
+  const leader = await group.leader()
+  await group.settle()
+  const behind = group.running().find(({ node }) => node.id !== leader.node.id)!.node.id
+  for (let i = 0; i < 300; i++) await group.simulation.finish(group.propose(leader, `value ${i}`))
+  await group.settle()
+  group.isolate(behind)
+  for (let i = 0; i < 10; i++) await group.simulation.finish(group.propose(leader, `late ${i}`))
+  const { lastIndex } = leader.node.status()
+  await group.simulation.finish(Promise.all(group.running().map(({ node }) => node.stop({ checkpoint: true }))))
+  group.heal()
+  // What a stop in good order leaves is durable.
+  for (const id of group.ids) group.crash(id)
+  await group.start()
+  const again = group.member(leader.node.id)
+  assert.equal(again.machine.appliedIndex, lastIndex)
+  const { firstIndex } = again.node.status()
+  assert.ok(firstIndex > lastIndex - 80 && firstIndex < lastIndex - 60, `the log begins at ${firstIndex}`)
+  again.node.campaign()
+  await group.settle()
+  assert.equal(group.member(behind).machine.installed, 0)
+  assert.deepEqual(group.member(behind).machine.values, again.machine.values)
+})
+
+test('a member whose last checkpoint fails stops all the same, and replays its log', async () => {
+  const group = await started(3, { stopCatchUpBytes: 0 })
+  const leader = await group.leader()
+  await group.settle()
+  for (let i = 0; i < 20; i++) await group.simulation.finish(group.propose(leader, `v${i}`))
+  const { id } = leader.node
+  group.machine(id).disk.faults.push({ operation: 'sync', code: 'ENOSPC', path: /state/ })
+  await group.simulation.finish(leader.node.stop({ checkpoint: true }))
+  assert.equal(await group.simulation.finish(leader.node.ended), undefined)
+  group.machine(id).disk.faults.length = 0
+  group.crash(id)
+  const again = await group.boot(id)
+  await group.settle()
+  assert.equal(again.machine.values.length, 20)
+})
+
 test('leadership moves on request', async () => {
   const group = await started(3)
   const leader = await group.leader()

@@ -24,6 +24,8 @@ export interface SimProcess {
   /** Counts starts: a client's watch belongs to one of them. */
   readonly life: number
   start(): Promise<void>
+  /** Ends in good order; a crash may come meanwhile, then it never resolves. */
+  stop(): Promise<void>
   /** Power failure; or only the process is killed, and what it wrote stays in the page cache for now. */
   crash(how: 'power' | 'kill'): void
   /** What each of its replicas has applied, while it runs. */
@@ -112,6 +114,12 @@ class WholeProcess implements SimProcess {
     this.life++
     const damaged = (await env.disk.list('data')).find((name) => name.includes('damaged'))
     if (damaged !== undefined) this.#journal.fail(`a replica was found damaged: ${damaged}`)
+  }
+
+  async stop(): Promise<void> {
+    const { store } = this
+    this.store = undefined
+    await store?.close()
   }
 
   crash(how: 'power' | 'kill'): void {
@@ -210,6 +218,14 @@ class ReplicaProcess implements SimProcess {
     const opened = await createReplica(context, member)
     await env.disk.syncDirectory('data')
     return opened
+  }
+
+  async stop(): Promise<void> {
+    const running = this.#running
+    this.#running = undefined
+    await running?.store.close()
+    await running?.node.stop({ checkpoint: true })
+    await running?.machine.close()
   }
 
   crash(how: 'power' | 'kill'): void {

@@ -17,6 +17,7 @@ export class Journal {
     compactedWatches: 0,
     recoveryCrashes: 0,
     kills: 0,
+    stops: 0,
   }
 
   mark(name: keyof Journal['marks']): void {

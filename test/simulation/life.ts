@@ -168,17 +168,39 @@ class Life {
     const leader = random.chance(0.5) ? processes.find(({ leading }) => leading) : undefined
     const chosen = leader ?? processes[random.between(0, processes.length - 1)]
     if (!chosen) return
-    const kind = random.between(0, 3)
+    const kind = random.between(0, 4)
     if (kind === 0) chosen.machine.pause(random.between(50, 4_000))
+    else if (kind === 4) this.#stopInGoodOrder(chosen)
     else if (processes.length === 1) this.#toggle(chosen)
     else if (kind === 1) network.isolate(BigInt(processes.indexOf(chosen) + 1))
     else network.cut(BigInt(random.between(1, 3)), BigInt(random.between(1, 3)))
   }
 
+  /** All at once, or one of them; some time later it starts again. */
+  #stopInGoodOrder(chosen: SimProcess): void {
+    const all = this.#random.chance(0.5)
+    for (const process of this.#cluster.processes) {
+      if (!process.store || this.#starting.has(process) || !(all || process === chosen)) continue
+      const boot = process.machine.bootCount
+      const pauseMs = this.#random.float() * 500
+      process.stop().then(
+        () => {
+          this.#journal.mark('stops')
+          this.#simulation.after(pauseMs, () => {
+            if (process.machine.bootCount === boot) this.#start(process)
+          })
+        },
+        (error: unknown) => this.#journal.fail(`${process.machine.name} does not stop: ${String(error)}`),
+      )
+    }
+  }
+
   #toggle(process: SimProcess): void {
     const boot = process.machine.bootCount
+    const { store } = process
     process.toggleReplica(this.#random.between(0, 2)).catch((error: unknown) => {
-      if (process.machine.bootCount === boot) this.#journal.fail(`a replica does not stop or start: ${String(error)}`)
+      if (process.machine.bootCount === boot && process.store === store)
+        this.#journal.fail(`a replica does not stop or start: ${String(error)}`)
     })
   }
 

@@ -14,6 +14,7 @@ export interface Parameters {
     readonly electionTimeoutTicks: number
     readonly checkpointEntries: number
     readonly catchUpEntries: number
+    readonly stopCatchUpBytes: number
     readonly firstSegmentBytes: number
     readonly segmentBytes: number
   }
@@ -36,6 +37,7 @@ export function drawParameters(random: SeededRandom): Parameters {
       electionTimeoutTicks: 10,
       checkpointEntries: random.between(3, 30),
       catchUpEntries: random.between(0, 10),
+      stopCatchUpBytes: random.between(0, 2_000),
       firstSegmentBytes: random.between(1, 8) * 1024,
       segmentBytes: random.between(1, 8) * 1024,
     },
