@@ -174,6 +174,6 @@ function dropForeignFields(object: ObjectValue): void {
   }
   if (type !== 'NodePort' && type !== 'LoadBalancer') {
     for (const port of objectsAt(spec, 'ports')) delete port['nodePort']
-    delete spec['externalTrafficPolicy']
+    if (textsAt(spec, 'externalIPs').length === 0) delete spec['externalTrafficPolicy']
   }
 }

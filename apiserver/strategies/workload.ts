@@ -2,7 +2,16 @@ import { type ObjectValue, typeDescriptor } from '../../schemas/index.ts'
 import type { Cause } from '../types.ts'
 import { forbiddenField, invalidValue, notSupported, required } from '../validation/field-error.ts'
 import { isEmptySelector, selectorMatches, validateLabelSelector } from '../validation/label-selector.ts'
-import { copyValue, isObject, labelsOf, numberAt, objectAt, textAt, valueAt } from '../validation/object-fields.ts'
+import {
+  copyValue,
+  entriesAt,
+  isObject,
+  labelsOf,
+  numberAt,
+  objectAt,
+  textAt,
+  valueAt,
+} from '../validation/object-fields.ts'
 import { validatePodTemplate } from '../validation/pod-spec.ts'
 import { sameObject } from '../validation/semantic-equality.ts'
 import type { KindRules } from './kind-rules.ts'
@@ -144,6 +153,14 @@ function generateSelector(object: ObjectValue): void {
   matchLabels[controllerUidLabel] ??= uid
 }
 
+/** A Job without labels of its own has those of its pods, the ones that find them included. */
+function labelsOfTemplate(object: ObjectValue): void {
+  const labels = objectAt(object, 'spec', 'template', 'metadata', 'labels')
+  const metadata = ensure(object, 'metadata')
+  if (labels === undefined || entriesAt(metadata, 'labels').length > 0) return
+  metadata['labels'] = copyValue(labels)
+}
+
 function ensure(parent: ObjectValue, field: string): ObjectValue {
   const value = parent[field]
   if (isObject(value)) return value
@@ -177,7 +194,11 @@ function validateJobSpec(spec: ObjectValue | undefined, at: string): readonly Ca
 }
 
 export const jobRules: KindRules = {
-  prepareForCreate: generateSelector,
+  prepareForCreate(object) {
+    generateSelector(object)
+    labelsOfTemplate(object)
+  },
+  prepareForUpdate: labelsOfTemplate,
   validate(object) {
     const spec = objectAt(object, 'spec')
     const selector = valueAt(spec, 'selector')

@@ -1,5 +1,7 @@
 import { isObject } from '../patch/json-value.ts'
 import type { ObjectValue } from '../types.ts'
+import { imageTag } from './image-name.ts'
+import { defaultPodResources, requestsFromLimits } from './pod-resources.ts'
 import { type DefaultRule, ensure, fresh, isEmpty, objectAt, objectsAt, setDefault } from './rules.ts'
 
 /** core/v1 defaults with a condition (kubernetes pkg/apis/core/v1/defaults.go). */
@@ -7,7 +9,9 @@ export const coreRules: Readonly<Record<string, DefaultRule>> = {
   'io.k8s.api.core.v1.Container': defaultPullPolicy,
   'io.k8s.api.core.v1.EphemeralContainer': defaultPullPolicy,
   'io.k8s.api.core.v1.Pod': defaultPod,
+  'io.k8s.api.core.v1.PodSpec': mirrorServiceAccount,
   'io.k8s.api.core.v1.Volume': defaultVolume,
+  'io.k8s.api.core.v1.Service': defaultIngressMode,
   'io.k8s.api.core.v1.ServiceSpec': defaultService,
   'io.k8s.api.core.v1.ServicePort': defaultServicePort,
   'io.k8s.api.core.v1.ReplicationController': defaultReplicationController,
@@ -17,14 +21,20 @@ export const coreRules: Readonly<Record<string, DefaultRule>> = {
   },
 }
 
-/** No tag or "latest" means the image may change under its name. A digest never does. */
+/** "latest", said or meant, may change under its name; anything else is taken not to. */
+const pullPolicyOf = (image: unknown): string =>
+  typeof image === 'string' && imageTag(image) === 'latest' ? 'Always' : 'IfNotPresent'
+
 function defaultPullPolicy(container: ObjectValue): void {
-  if (!isEmpty(container['imagePullPolicy'])) return
-  const image = typeof container['image'] === 'string' ? container['image'] : ''
-  const hasDigest = image.includes('@')
-  const lastPart = image.slice(image.lastIndexOf('/') + 1)
-  const tag = lastPart.includes(':') ? lastPart.slice(lastPart.indexOf(':') + 1) : 'latest'
-  container['imagePullPolicy'] = !hasDigest && tag === 'latest' ? 'Always' : 'IfNotPresent'
+  if (isEmpty(container['imagePullPolicy'])) container['imagePullPolicy'] = pullPolicyOf(container['image'])
+}
+
+/** One field under two names; the older one counts only where the other is empty. */
+function mirrorServiceAccount(spec: ObjectValue): void {
+  const name = isEmpty(spec['serviceAccountName']) ? spec['serviceAccount'] : spec['serviceAccountName']
+  if (isEmpty(name)) return
+  spec['serviceAccountName'] = name
+  spec['serviceAccount'] = name
 }
 
 function defaultPod(pod: ObjectValue): void {
@@ -39,21 +49,14 @@ function defaultPod(pod: ObjectValue): void {
       }
     }
   }
-  requestsFromLimits(spec)
-}
-
-/** A limit without a request is the request too. */
-function requestsFromLimits(owner: ObjectValue): void {
-  const limits = objectAt(owner, 'resources', 'limits')
-  if (limits === undefined) return
-  const resources = ensure(owner, 'resources')
-  const requests = ensure(resources, 'requests')
-  for (const name of Object.keys(limits)) setDefault(requests, name, limits[name])
+  defaultPodResources(spec)
 }
 
 function defaultVolume(volume: ObjectValue): void {
   const hasSource = Object.keys(volume).some((field) => field !== 'name')
   if (!hasSource) volume['emptyDir'] = fresh({})
+  const image = objectAt(volume, 'image')
+  if (image !== undefined && isEmpty(image['pullPolicy'])) image['pullPolicy'] = pullPolicyOf(image['reference'])
 }
 
 function defaultService(spec: ObjectValue): void {
@@ -65,11 +68,21 @@ function defaultService(spec: ObjectValue): void {
     delete spec['sessionAffinityConfig']
   }
   const external = type === 'NodePort' || type === 'LoadBalancer'
-  if (external && isEmpty(spec['externalTrafficPolicy'])) spec['externalTrafficPolicy'] = 'Cluster'
+  const hasAddresses = Array.isArray(spec['externalIPs']) && spec['externalIPs'].length > 0
+  if ((external || (type === 'ClusterIP' && hasAddresses)) && isEmpty(spec['externalTrafficPolicy']))
+    spec['externalTrafficPolicy'] = 'Cluster'
   if ((external || type === 'ClusterIP') && isEmpty(spec['internalTrafficPolicy'])) {
     spec['internalTrafficPolicy'] = 'Cluster'
   }
   if (type === 'LoadBalancer') setDefault(spec, 'allocateLoadBalancerNodePorts', true)
+}
+
+/** Addresses of a load balancer lead to it, not through it, unless said otherwise (KEP-1860). */
+function defaultIngressMode(service: ObjectValue): void {
+  if (objectAt(service, 'spec')?.['type'] !== 'LoadBalancer') return
+  for (const ingress of objectsAt(objectAt(service, 'status', 'loadBalancer'), 'ingress')) {
+    if (!isEmpty(ingress['ip'])) setDefault(ingress, 'ipMode', 'VIP')
+  }
 }
 
 function defaultServicePort(port: ObjectValue): void {

@@ -2,10 +2,13 @@
  * Defaults of the built-in types. Three sources, in this order for each message: what the type's fields declare, the
  * unconditional ones of `data/defaults.json`, and the rules of core.ts and workloads.ts for those with a condition.
  *
+ * Amounts in resource lists are rounded up to a thousandth besides.
+ *
  * A message is completed before the messages inside it, so that what a rule creates is completed too.
  */
 import { readData } from '../data-node.ts'
 import { lazy } from '../lazy.ts'
+import { roundQuantityUp } from '../scalars/quantity.ts'
 import { isObject } from '../patch/json-value.ts'
 import { newObject } from '../json/reader.ts'
 import type { FieldDescriptor, ObjectValue, TypeDescriptor, TypeRef } from '../types.ts'
@@ -89,7 +92,24 @@ function makePlan(type: TypeDescriptor): Plan {
   return { values, rule: rules[type.name], below }
 }
 
+/** Finer amounts are rounded up: nothing is scheduled or accounted below a thousandth. */
+const resourceListExponent = -3
+const resourceListType = 'v1.ResourceList'
+
+function roundResourceList(value: unknown): void {
+  if (!isObject(value)) return
+  for (const name of Object.keys(value)) {
+    const amount = value[name]
+    if (typeof amount === 'string') value[name] = roundQuantityUp(amount, resourceListExponent)
+  }
+}
+
+const isResourceList = (field: FieldDescriptor): boolean => field.goType === resourceListType
+
 function stepOf(field: FieldDescriptor): Step | undefined {
+  if (isResourceList(field)) {
+    return { field: field.jsonName, always: false, type: undefined, apply: roundResourceList }
+  }
   const inner = messageOf(field.type)
   if (inner === undefined || !hasDefaults(inner, new Set())) return undefined
   const direct = field.type.is === 'message'
@@ -130,7 +150,10 @@ function hasDefaults(type: TypeDescriptor, open: Set<TypeDescriptor>): boolean {
   if (known !== undefined) return known
   if (open.has(type)) return false
   open.add(type)
-  const own = type.name in table() || rules[type.name] !== undefined || type.fields.some((f) => f.default !== undefined)
+  const own =
+    type.name in table() ||
+    rules[type.name] !== undefined ||
+    type.fields.some((field) => field.default !== undefined || isResourceList(field))
   const answer =
     own ||
     type.fields.some((field) => {

@@ -5,7 +5,7 @@ import { type DefaultRule, ensure, fresh, isEmpty, objectsAt, setDefault } from 
 export const workloadRules: Readonly<Record<string, DefaultRule>> = {
   'io.k8s.api.apps.v1.DeploymentStrategy': rollingUpdateByType,
   'io.k8s.api.apps.v1.DaemonSetUpdateStrategy': rollingUpdateByType,
-  'io.k8s.api.apps.v1.StatefulSetUpdateStrategy': rollingUpdateByType,
+  'io.k8s.api.apps.v1.StatefulSetUpdateStrategy': defaultStatefulSetStrategy,
   'io.k8s.api.apps.v1.StatefulSetSpec': (spec) => {
     for (const claim of objectsAt(spec, 'volumeClaimTemplates')) {
       setDefault(claim, 'apiVersion', 'v1')
@@ -44,6 +44,13 @@ function rollingUpdateByType(strategy: ObjectValue): void {
   if (strategy['type'] === 'RollingUpdate') ensure(strategy, 'rollingUpdate')
 }
 
+/** Unlike the other workloads': a type that is given does not bring the numbers with it. */
+function defaultStatefulSetStrategy(strategy: ObjectValue): void {
+  if (!isEmpty(strategy['type'])) return
+  strategy['type'] = 'RollingUpdate'
+  ensure(strategy, 'rollingUpdate')
+}
+
 function defaultJob(job: ObjectValue): void {
   const spec = ensure(job, 'spec')
   if (spec['completions'] === undefined && spec['parallelism'] === undefined) spec['completions'] = 1
@@ -51,6 +58,7 @@ function defaultJob(job: ObjectValue): void {
   setDefault(spec, 'backoffLimit', spec['backoffLimitPerIndex'] === undefined ? 6 : 2_147_483_647)
   setDefault(spec, 'completionMode', 'NonIndexed')
   setDefault(spec, 'suspend', false)
+  setDefault(spec, 'manualSelector', false)
   setDefault(spec, 'podReplacementPolicy', spec['podFailurePolicy'] === undefined ? 'TerminatingOrFailed' : 'Failed')
 }
 

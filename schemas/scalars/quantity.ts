@@ -145,6 +145,15 @@ export function compareQuantities(a: string, b: string): number {
   return difference < 0n ? -1 : difference > 0n ? 1 : 0
 }
 
+/** The sum, written with the suffixes of `a` (of `b` where `a` is zero). @throws QuantityError */
+export function addQuantities(a: string, b: string): string {
+  const left = parseQuantity(a)
+  const right = parseQuantity(b)
+  const low = Math.min(left.exponent, right.exponent)
+  const mantissa = left.mantissa * power10(left.exponent - low) + right.mantissa * power10(right.exponent - low)
+  return formatQuantity({ mantissa, exponent: low, format: left.mantissa === 0n ? right.format : left.format })
+}
+
 /**
  * Rounds away from zero to a multiple of 10^exponent units, as the defaults of resource lists do with -3.
  * @throws QuantityError
