@@ -6,7 +6,8 @@ import { bearerTokens, clientCertificates, loopbackListener } from './authentica
 import { builtInAuthorizer } from './authorization/built-in-authorizer.ts'
 import { bootstrap } from './bootstrap.ts'
 import { createObjectCache } from './cache/object-cache.ts'
-import { startNamespaceDeletion } from './controllers/namespace-deletion.ts'
+import { enabledControllers } from './controllers/controller-names.ts'
+import { startControllers } from './controllers/start-controllers.ts'
 import { pkiPaths, planPki, writePki } from './certificates/certificates.ts'
 import { readText, writePrivate } from './certificates/pki-files-node.ts'
 import { createDispatcher, type Dispatcher } from './dispatch.ts'
@@ -25,6 +26,7 @@ import type { LogLevel } from './logger.ts'
 import { createLogger } from './logger.ts'
 import { OptionsError, type Settings } from './options.ts'
 import { createPaths } from './paths.ts'
+import { assertReplaceable, inspectDataDir } from './start-traces-node.ts'
 import { createResourceRegistry } from './registry.ts'
 import { strategyFor } from './strategies/index.ts'
 import type { ApiServices } from './types.ts'
@@ -81,12 +83,24 @@ export async function openControlPlane(
     const dataDir = resolve(settings.dataDir)
     const kubeconfigPath = resolve(settings.kubeconfig ?? join(dataDir, 'kubeconfig'))
 
-    const secure = await listen({ host: settings.bindAddress, port: settings.securePort, secure: true })
+    const traces = await inspectDataDir(dataDir)
+    if (settings.kubeconfig !== undefined) await assertReplaceable('--kubeconfig', kubeconfigPath)
+    const secure = await listen({
+      host: settings.bindAddress,
+      port: settings.securePort,
+      secure: true,
+      flags: { host: '--bind-address', port: '--secure-port' },
+    })
     unwinding.push(() => close(secure, env))
     const plain =
       settings.httpPort === undefined
         ? undefined
-        : await listen({ host: '127.0.0.1', port: settings.httpPort, secure: false })
+        : await listen({
+            host: '127.0.0.1',
+            port: settings.httpPort,
+            secure: false,
+            flags: { host: '--bind-address', port: '--http-port' },
+          })
     if (plain !== undefined) unwinding.push(() => close(plain, env))
     const server = `https://${hostInUrl(reachable(settings.bindAddress))}:${secure.port}`
     phase('ports taken')
@@ -103,8 +117,10 @@ export async function openControlPlane(
     })
     planning.catch(() => {}) // awaited below; a failing store must not leave it unhandled
     // a file that cannot be merged into fails the start before anything is written
-    const existingKubeconfig = await readText(kubeconfigPath)
-    await mergeKubeconfig(kubeconfigPath, existingKubeconfig, { server, authority: '', certificate: '', key: '' })
+    await mergeKubeconfig(kubeconfigPath, { server, authority: '', certificate: '', key: '' })
+    // what was made is taken away again when nothing was there before, behind the store's own closing
+    let kept = false
+    unwinding.push(() => (kept ? undefined : traces.remove()))
     const store = await openStore(settings, dataDir, env)
     unwinding.push(() => store.close())
     phase('store open')
@@ -112,12 +128,6 @@ export async function openControlPlane(
     phase('certificates ready')
 
     const { pki } = plan
-    const kubeconfig = await mergeKubeconfig(kubeconfigPath, existingKubeconfig, {
-      server,
-      authority: pki.authority.certificate,
-      certificate: pki.admin.certificate,
-      key: pki.admin.key,
-    })
     const api = createApi({
       settings,
       env,
@@ -137,7 +147,6 @@ export async function openControlPlane(
     })
     const curlrcPath = join(dataDir, 'curlrc')
     if ((await readText(curlrcPath)) !== curlrc) await writePrivate(curlrcPath, curlrc)
-    if (kubeconfig !== undefined) await writePrivate(kubeconfigPath, kubeconfig)
     secure.setTls({
       certificate: pki.server.certificate,
       key: pki.server.key,
@@ -152,8 +161,16 @@ export async function openControlPlane(
       signal: starting.signal,
       version: gitVersion(),
     })
-    const namespaceDeletion = startNamespaceDeletion(api.writes)
-    unwinding.push(() => namespaceDeletion.stop())
+    const controllers = startControllers(enabledControllers(settings.controllers), api.writes)
+    unwinding.push(() => controllers.stop())
+    // last, and read again: somebody else's file is touched only by a start that has succeeded
+    await writeKubeconfig(kubeconfigPath, {
+      server,
+      authority: pki.authority.certificate,
+      certificate: pki.admin.certificate,
+      key: pki.admin.key,
+    })
+    kept = true
     api.setReady(true)
     phase('ready')
 
@@ -174,18 +191,30 @@ export async function openControlPlane(
   }
 }
 
-async function mergeKubeconfig(
-  path: string,
-  existing: string | undefined,
-  entry: KubeconfigEntry,
-): Promise<string | undefined> {
+/** What to write; undefined: the file is as it must be. @throws OptionsError when it cannot be merged into */
+async function mergeKubeconfig(path: string, entry: KubeconfigEntry): Promise<string | undefined> {
   try {
-    return await kubeconfigText(existing, entry)
+    return await kubeconfigText(await readText(path), entry)
   } catch (error) {
-    if (error instanceof KubeconfigError) throw new OptionsError(`${path}: ${error.message}`)
-    throw error
+    if (error instanceof KubeconfigError) {
+      const wayOut = 'repair it, or name another file with --kubeconfig'
+      throw new OptionsError(`${path} is left as it is, ${error.message}: ${wayOut}`)
+    }
+    throw new OptionsError(`the kubeconfig ${path} cannot be read: ${textOf(error)}`)
   }
 }
+
+async function writeKubeconfig(path: string, entry: KubeconfigEntry): Promise<void> {
+  const text = await mergeKubeconfig(path, entry)
+  if (text === undefined) return
+  try {
+    await writePrivate(path, text, { keepAccess: true })
+  } catch (error) {
+    throw new OptionsError(`the kubeconfig ${path} cannot be written: ${textOf(error)}`)
+  }
+}
+
+const textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 function environment(level: LogLevel, write: (line: string) => void): Env {
   // the logger needs a clock and the environment a logger: the clock comes from an environment of its own

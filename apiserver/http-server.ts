@@ -55,6 +55,8 @@ export async function listen(options: {
   /** 0 = any free one. */
   readonly port: number
   readonly secure: boolean
+  /** What chose host and port, for messages. */
+  readonly flags?: { readonly host: string; readonly port: string }
 }): Promise<Listener> {
   const connections = new Set<Socket>()
   const sessions = new Set<ServerHttp2Session>()
@@ -242,10 +244,15 @@ function joined(headers: NodeRequest['headers']): Record<string, string | undefi
   return out
 }
 
-function listenText(code: string, options: { readonly host: string; readonly port: number }): string {
-  const at = `${options.host}:${options.port}`
-  if (code === 'EADDRINUSE') return `port ${options.port} on ${options.host} is in use`
-  if (code === 'EACCES') return `no permission to listen on ${at}`
-  if (code === 'EADDRNOTAVAIL') return `${options.host} is not an address of this machine`
-  return `cannot listen on ${at}: ${code}`
+function listenText(
+  code: string,
+  options: { readonly host: string; readonly port: number; readonly flags?: { host: string; port: string } },
+): string {
+  const { host, port } = options
+  const { flags = { host: 'address', port: 'port' } } = options
+  const other = `choose another ${flags.port} (0 = any free one)`
+  if (code === 'EADDRINUSE') return `port ${port} on ${host} is in use: stop what listens there, or ${other}`
+  if (code === 'EACCES') return `no permission to listen on port ${port} of ${host}: ${other}`
+  if (code === 'EADDRNOTAVAIL') return `${host} is not an address of this machine: choose another ${flags.host}`
+  return `cannot listen on port ${port} of ${host} (${code}): ${other}, or another ${flags.host}`
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Document, ToStringOptions } from 'yaml'
 
 /** What a client needs to reach the server as its administrator. PEM texts. */
 export interface KubeconfigEntry {
@@ -56,8 +57,9 @@ export class KubeconfigError extends Error {
 }
 
 /**
- * The text to write: `existing` with the cluster, context and user named trireme set to `entry`, everything else and
- * its comments as they were. The current context changes only when none was set. undefined: nothing to change.
+ * The text to write: `existing` with the cluster, context and user named trireme pointing to `entry` (what else they
+ * say, such as a context's namespace, stays), all other entries and the comments as they were. The current context
+ * changes only when none was set. undefined: nothing to change.
  *
  * @throws KubeconfigError when `existing` is not a kubeconfig
  */
@@ -82,33 +84,86 @@ async function merged(existing: string, entry: KubeconfigEntry): Promise<string 
   if (kind !== undefined && kind !== 'Config')
     throw new KubeconfigError(`not a kubeconfig: kind is ${JSON.stringify(kind)}`)
 
-  const set = (list: 'clusters' | 'contexts' | 'users', field: string, value: object): void => {
+  const layout = layoutOf(existing, document)
+  let changed = false
+  /** Fields of the item named trireme: given ones as they must be, `without` gone, all others as they are. */
+  const set = (list: 'clusters' | 'contexts' | 'users', field: string, value: object, without: string[]): void => {
     const current: unknown = document.get(list)
     const item = { name: contextName, [field]: value }
     if (current === undefined || current === null) {
       document.set(list, document.createNode([item]))
+      changed = true
       return
     }
     if (!yaml.isSeq(current)) throw new KubeconfigError(`not a kubeconfig: ${list} is not a list`)
     const place = current.items.findIndex((node) => yaml.isMap(node) && node.get('name') === contextName)
-    if (place < 0) current.add(document.createNode(item))
-    else current.set(place, document.createNode(item))
+    const own = place < 0 ? undefined : current.items[place]
+    const fields: unknown = yaml.isMap(own) ? own.get(field) : undefined
+    if (!yaml.isMap(fields)) {
+      if (place < 0) current.add(document.createNode(item))
+      else current.set(place, document.createNode(item))
+      changed = true
+      return
+    }
+    for (const [name, text] of Object.entries(value)) {
+      if (fields.get(name) === text) continue
+      fields.set(name, text)
+      changed = true
+    }
+    for (const name of without) if (fields.delete(name)) changed = true
   }
-  if (document.get('apiVersion') === undefined) document.set('apiVersion', 'v1')
-  if (kind === undefined) document.set('kind', 'Config')
-  set('clusters', 'cluster', { 'certificate-authority-data': base64(entry.authority), server: entry.server })
-  set('contexts', 'context', { cluster: contextName, user: contextName })
-  set('users', 'user', {
-    'client-certificate-data': base64(entry.certificate),
-    'client-key-data': base64(entry.key),
-  })
-  const currentContext: unknown = document.get('current-context')
-  if (currentContext === undefined || currentContext === null || currentContext === '') {
-    document.set('current-context', contextName)
+  const fill = (field: string, text: string): void => {
+    const value: unknown = document.get(field)
+    if (value !== undefined && value !== null && value !== '') return
+    document.set(field, text)
+    changed = true
   }
-  const text = document.toString({ lineWidth: 0 })
-  return text === existing ? undefined : text
+  fill('apiVersion', 'v1')
+  fill('kind', 'Config')
+  set('clusters', 'cluster', { 'certificate-authority-data': base64(entry.authority), server: entry.server }, [
+    'certificate-authority',
+    'insecure-skip-tls-verify',
+    'tls-server-name',
+  ])
+  set('contexts', 'context', { cluster: contextName, user: contextName }, [])
+  set(
+    'users',
+    'user',
+    { 'client-certificate-data': base64(entry.certificate), 'client-key-data': base64(entry.key) },
+    otherCredentials,
+  )
+  fill('current-context', contextName)
+  // as it is, its layout included, when nothing is to change: writing it out anew would lay it out our way
+  return changed ? document.toString(layout) : undefined
 }
+
+/** How to write `document` so that the most lines of its text stay what they are: people's files differ in indentation. */
+function layoutOf(text: string, document: Document): ToStringOptions {
+  const lines = new Set(text.split('\n'))
+  const layouts = [true, false].flatMap((indentSeq) =>
+    [true, false].map((flowCollectionPadding) => ({ lineWidth: 0, indentSeq, flowCollectionPadding })),
+  )
+  const changes = layouts.map(
+    (layout) =>
+      document
+        .toString(layout)
+        .split('\n')
+        .filter((line) => !lines.has(line)).length,
+  )
+  return layouts[changes.indexOf(Math.min(...changes))] ?? { lineWidth: 0 }
+}
+
+/** What would stand beside or above our certificate. */
+const otherCredentials = [
+  'client-certificate',
+  'client-key',
+  'token',
+  'tokenFile',
+  'username',
+  'password',
+  'exec',
+  'auth-provider',
+]
 
 /** Options for `curl -K`: absolute paths, so it works from anywhere. */
 export function curlrcText(paths: {

@@ -1,3 +1,4 @@
+import { controllerNames, unknownController } from './controllers/controller-names.ts'
 import { parseDuration } from './duration.ts'
 import { requestTimeoutMsDefault } from './http-limits.ts'
 import { isIpAddress } from './ip-address.ts'
@@ -18,6 +19,8 @@ export interface Settings {
   readonly compactionIntervalMs: number
   readonly requestTimeoutMs: number
   readonly logLevel: LogLevel
+  /** As kube-controller-manager's `--controllers`, see controllers/controller-names.ts. */
+  readonly controllers: readonly string[]
 }
 
 export const defaultSettings: Settings = {
@@ -30,6 +33,7 @@ export const defaultSettings: Settings = {
   compactionIntervalMs: 300_000,
   requestTimeoutMs: requestTimeoutMsDefault,
   logLevel: 'warn',
+  controllers: ['*'],
 }
 
 /** Somebody asked for what cannot be; the message is one line and says what and why. */
@@ -51,6 +55,7 @@ export interface Flags {
   readonly etcdCompactionInterval?: string
   readonly requestTimeout?: string
   readonly logLevel?: string
+  readonly controllers?: string
 }
 
 /** @throws OptionsError naming the first bad flag */
@@ -67,6 +72,7 @@ export function settingsOfFlags(flags: Flags): Settings {
       durationOf('--etcd-compaction-interval', flags.etcdCompactionInterval) ?? own.compactionIntervalMs,
     requestTimeoutMs: durationOf('--request-timeout', flags.requestTimeout) ?? own.requestTimeoutMs,
     logLevel: logLevelOf(flags.logLevel) ?? own.logLevel,
+    controllers: flags.controllers?.split(',').map((entry) => entry.trim()) ?? own.controllers,
   })
 }
 
@@ -79,7 +85,7 @@ export function checkSettings(settings: Settings): Settings {
   if (!isPort(securePort)) throw bad('--secure-port', String(securePort), 'a port from 0 to 65535')
   if (httpPort !== undefined && !isPort(httpPort)) throw bad('--http-port', String(httpPort), 'a port from 0 to 65535')
   if (httpPort !== undefined && httpPort !== 0 && httpPort === securePort) {
-    throw new OptionsError(`--http-port and --secure-port are both ${httpPort}`)
+    throw new OptionsError(`--http-port and --secure-port are both ${httpPort}: give them two, or 0 for any free one`)
   }
   if (replicas !== 1 && replicas !== 3) throw bad('--replicas', String(replicas), '1 or 3')
   const { compactionIntervalMs: interval, requestTimeoutMs: timeout } = settings
@@ -87,6 +93,11 @@ export function checkSettings(settings: Settings): Settings {
     throw bad('--etcd-compaction-interval', `${interval}ms`, '0 (never) or from 1s to a year')
   }
   if (!(timeout >= 1000 && timeout <= dayMs)) throw bad('--request-timeout', `${timeout}ms`, 'from 1s to 24h')
+  const unknown = unknownController(settings.controllers)
+  if (unknown !== undefined) {
+    const known = controllerNames.map(({ name }) => name).join(', ')
+    throw bad('--controllers', unknown, `a list of "*", names and -names; known is ${known}`)
+  }
   return settings
 }
 

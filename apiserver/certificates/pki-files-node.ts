@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { type FileHandle, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 /** A file's text; undefined when it is not there. */
@@ -13,29 +14,52 @@ export async function readText(path: string): Promise<string | undefined> {
 }
 
 /**
- * Replaces a file by write and rename, readable by its owner alone: nobody ever sees half of it, and a crash leaves the
- * old or the new one. A symbolic link stays one; what it points to is replaced.
+ * Replaces a file by write and rename: nobody ever sees half of it, and a crash leaves the old or the new one. A symbolic
+ * link stays one; what it points to is replaced. A new file is readable by its owner alone.
+ *
+ * @param options - `keepAccess`: the mode and owner of a file that is there stay what they are.
  */
-export async function writePrivate(path: string, text: string): Promise<void> {
+export async function writePrivate(
+  path: string,
+  text: string,
+  options?: { readonly keepAccess: boolean },
+): Promise<void> {
   let to = path
+  let old: Stats | undefined
   try {
     to = await realpath(path)
+    old = options?.keepAccess === true ? await stat(to) : undefined
   } catch (error) {
     if ((error as { code?: string }).code !== 'ENOENT') throw error
   }
   await mkdir(dirname(to), { recursive: true, mode: 0o700 })
   const temporary = join(dirname(to), `.${randomBytes(6).toString('hex')}.tmp`)
-  const file = await open(temporary, 'wx', 0o600)
   try {
-    await file.writeFile(text)
-    await file.sync()
-  } finally {
-    await file.close()
-  }
-  try {
+    const file = await open(temporary, 'wx', 0o600)
+    try {
+      await file.writeFile(text)
+      if (old !== undefined) await takeAccess(file, old)
+      await file.sync()
+    } finally {
+      await file.close()
+    }
     await rename(temporary, to)
   } catch (error) {
     await rm(temporary, { force: true })
     throw error
   }
+}
+
+async function takeAccess(file: FileHandle, old: Stats): Promise<void> {
+  const own = await file.stat()
+  if (own.uid !== old.uid || own.gid !== old.gid) {
+    try {
+      await file.chown(old.uid, old.gid)
+    } catch (error) {
+      // only root may give files away; whoever may replace the file keeps it then
+      if ((error as { code?: string }).code !== 'EPERM') throw error
+      return
+    }
+  }
+  await file.chmod(old.mode & 0o777)
 }

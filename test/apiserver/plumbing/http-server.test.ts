@@ -295,7 +295,13 @@ test('200 watches and ten 20 MB answers on one HTTP/2 connection to a slow reade
 test('a port in use is refused with one clear line', async () => {
   await assert.rejects(listen({ host: '127.0.0.1', port: secure.port, secure: true }), (error: unknown) => {
     assert.ok(error instanceof ListenError)
-    assert.deepEqual([error.code, error.message], ['EADDRINUSE', `port ${secure.port} on 127.0.0.1 is in use`])
+    assert.deepEqual(
+      [error.code, error.message],
+      [
+        'EADDRINUSE',
+        `port ${secure.port} on 127.0.0.1 is in use: stop what listens there, or choose another port (0 = any free one)`,
+      ],
+    )
     return true
   })
 })

@@ -75,6 +75,40 @@ test('our own file that somebody edited is merged into, not overwritten', async 
   assert.ok((await kubeconfigText(edited, moved))?.includes('# added by hand'))
 })
 
+test('our entries in an edited file: what they must say is renewed, other credentials go, what else they say stays', async () => {
+  const text = `apiVersion: v1
+kind: Config
+current-context: trireme
+clusters:
+- cluster:
+    certificate-authority-data: AAAA
+    insecure-skip-tls-verify: true
+    server: https://127.0.0.1:1
+  name: trireme
+contexts:
+- context:
+    cluster: trireme
+    namespace: kube-system
+    user: trireme
+  name: trireme
+users:
+- name: trireme
+  user:
+    token: mine
+`
+  const merged = (await kubeconfigText(text, entry)) ?? ''
+  const { clusters, contexts, users } = parse(merged) as Record<string, { [field: string]: object }[]>
+  assert.deepEqual(Object.keys(clusters?.[0]?.['cluster'] ?? {}).sort(), ['certificate-authority-data', 'server'])
+  assert.deepEqual(contexts?.[0]?.['context'], { cluster: 'trireme', namespace: 'kube-system', user: 'trireme' })
+  assert.deepEqual(Object.keys(users?.[0]?.['user'] ?? {}).sort(), ['client-certificate-data', 'client-key-data'])
+  // laid out as kubectl does it, and with nothing to change not written at all
+  assert.ok(
+    merged.startsWith('apiVersion: v1\nkind: Config\ncurrent-context: trireme\nclusters:\n- cluster:\n    cert'),
+  )
+  assert.equal(await kubeconfigText(merged, entry), undefined)
+  assert.equal(await kubeconfigText(merged.replace('kind: Config', 'kind:    Config'), entry), undefined)
+})
+
 test('what is no kubeconfig is refused', async () => {
   for (const text of ['just text', '- a\n- b\n', 'a: [', 'kind: Pod\napiVersion: v1\n', 'clusters: 5\n']) {
     await assert.rejects(kubeconfigText(text, entry), KubeconfigError, text)
