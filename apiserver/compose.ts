@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { createNodeEnv } from '../raft/env-node.ts'
 import { resourceGroups, resources } from '../schemas/index.ts'
-import { type Env, openEmbeddedStore, type Store, type Timer } from '../storage/index.ts'
+import { type EmbeddedStore, type Env, openEmbeddedStore, type Store, type Timer } from '../storage/index.ts'
 import { bearerTokens, clientCertificates, loopbackListener } from './authentication/authenticator.ts'
 import { builtInAuthorizer } from './authorization/built-in-authorizer.ts'
 import { bootstrap } from './bootstrap.ts'
@@ -28,6 +28,7 @@ import { OptionsError, type Settings } from './options.ts'
 import { createPaths } from './paths.ts'
 import { assertReplaceable, inspectDataDir } from './start-traces-node.ts'
 import { createResourceRegistry } from './registry.ts'
+import { storeHealth } from './store-health.ts'
 import { strategyFor } from './strategies/index.ts'
 import type { ApiServices } from './types.ts'
 import { gitVersion } from './version.ts'
@@ -40,6 +41,8 @@ export interface RunningControlPlane {
   /** Absolute path. */
   readonly kubeconfig: string
   readonly startMs: number
+  /** For tests: to stop replicas below a running server. */
+  readonly store: EmbeddedStore
   /** Ends watches, lets requests finish, closes the store. The same promise on every call. */
   stop(): Promise<void>
 }
@@ -179,6 +182,7 @@ export async function openControlPlane(
       server,
       http: plain === undefined ? undefined : `http://127.0.0.1:${plain.port}`,
       kubeconfig: kubeconfigPath,
+      store,
       startMs: Math.round(env.clock.monotonicMs() - startedMs),
       stop() {
         stopping ??= stop({ api, listeners: plain === undefined ? [secure] : [secure, plain], env, unwinding })
@@ -222,7 +226,7 @@ function environment(level: LogLevel, write: (line: string) => void): Env {
   return createNodeEnv({ log: createLogger({ level, wallMs: () => clock.wallMs(), write }) })
 }
 
-function openStore(settings: Settings, dataDir: string, env: Env): Promise<Store> {
+function openStore(settings: Settings, dataDir: string, env: Env): Promise<EmbeddedStore> {
   return openEmbeddedStore({
     directory: dataDir,
     env,
@@ -258,17 +262,15 @@ function createApi(options: {
   const handlerFor = handlerTable({ read, write, responder, authorizer: builtInAuthorizer })
   let ready = false
   let stopping = false
+  const everywhere = ['healthz', 'livez', 'readyz'] as const
+  const started = (): string | undefined => (ready || stopping ? undefined : 'not finished')
   const checks: readonly HealthCheck[] = [
-    { name: 'ping', on: ['healthz', 'livez', 'readyz'], healthy: () => true },
-    { name: 'log', on: ['healthz', 'livez', 'readyz'], healthy: () => true },
-    { name: 'etcd', on: ['healthz', 'livez', 'readyz'], healthy: () => true },
-    { name: 'informer-sync', on: ['readyz'], healthy: () => ready },
-    {
-      name: 'poststarthook/start-system-namespaces-controller',
-      on: ['healthz', 'livez', 'readyz'],
-      healthy: () => ready,
-    },
-    { name: 'shutdown', on: ['readyz'], healthy: () => !stopping },
+    { name: 'ping', on: everywhere, problem: () => undefined },
+    { name: 'log', on: everywhere, problem: () => undefined },
+    { name: 'etcd', on: everywhere, problem: storeHealth(env, store) },
+    { name: 'informer-sync', on: ['readyz'], problem: started },
+    { name: 'poststarthook/start-system-namespaces-controller', on: everywhere, problem: started },
+    { name: 'shutdown', on: ['readyz'], problem: () => (stopping ? 'process is shutting down' : undefined) },
   ]
   const api = { groups: resourceGroups(), resources: resources() }
   const dispatcher = createDispatcher({

@@ -40,3 +40,6 @@ export const warningLengthMax = 256
 
 /** Requests in flight get this long to finish at shutdown; then they are cut. */
 export const shutdownGraceMs = 10_000
+
+/** How long the `etcd` health check waits for the store (kubernetes/apiserver storagebackend HealthcheckTimeout). Beyond: it fails. */
+export const storeProbeMs = 2_000

@@ -16,6 +16,7 @@ export function createPaths(options: {
   readonly env: Env
 }): PathHandler {
   const openapi = new OpenApiPaths(options)
+  const unhealthy = (endpoint: string, why: string): void => options.env.log.warn({ why }, `${endpoint} check failed`)
   return async (request, reply) => {
     const { path } = request.info
     if (path === '/' || path === '/index.html') {
@@ -27,7 +28,7 @@ export function createPaths(options: {
       reply.send(200, 'application/json', goJson(versionInfo(), 2))
       return true
     }
-    if (serveHealth(options.checks, request, reply)) return true
+    if (await serveHealth({ checks: options.checks, onFailure: unhealthy }, request, reply)) return true
     if (path.startsWith('/openapi/')) return openapi.serve(request, reply)
     return options.discovery.serve(request, reply)
   }
