@@ -34,6 +34,24 @@ export const mutationsInFlightMax = 200
 /** Deadline of a request that is not long-running, and the most that ?timeout= can ask for. */
 export const requestTimeoutMsDefault = 60_000
 
+/** Writes are cut after this even when more was granted (kubernetes/apiserver endpoints/handlers/rest.go). Then 504. */
+export const mutationTimeoutMsMax = 34_000
+
+/** Open connections of one port, TLS handshakes included. Beyond: closed at once. */
+export const connectionsMax = 16_384
+
+/** A client has this long for its TLS handshake; then it is cut. */
+export const handshakeMsMax = 15_000
+
+/** A client has this long for request line and headers over HTTP/1.1 (then 408), and for a whole request (then cut). */
+export const requestHeadersMsMax = 60_000
+export const requestMsMax = 300_000
+/** How often both are looked at. */
+export const requestTimesCheckMs = 10_000
+
+/** How long the rest of a body is read and dropped after its request was answered. Beyond: cut. */
+export const refusedBodyDrainMsMax = 10_000
+
 /** Warnings of one answer, and characters of one warning (kubernetes/apiserver endpoints/filters/warning.go). Beyond: dropped, cut. */
 export const warningsMax = 64
 export const warningLengthMax = 256

@@ -9,7 +9,18 @@ import type { AddressInfo, Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
 import type { Exchange, ExchangeHandler, PeerCertificate } from './exchange.ts'
-import { concurrentStreamsMax, keepAliveMs, requestHeaderBytesMax, sessionMemoryMegabytesMax } from './http-limits.ts'
+import {
+  concurrentStreamsMax,
+  connectionsMax,
+  handshakeMsMax,
+  keepAliveMs,
+  refusedBodyDrainMsMax,
+  requestHeaderBytesMax,
+  requestHeadersMsMax,
+  requestMsMax,
+  requestTimesCheckMs,
+  sessionMemoryMegabytesMax,
+} from './http-limits.ts'
 import { createReply, cutResponse, type NodeResponse } from './reply-node.ts'
 import { dropBody, readBody } from './request-body-node.ts'
 
@@ -31,6 +42,25 @@ export interface Listener {
   drain(): Promise<void>
   /** Cuts what is left. */
   destroy(): void
+}
+
+/** What one client, or all of them, may hold without asking for anything; see http-limits.ts. */
+export interface ConnectionLimits {
+  readonly connectionsMax: number
+  readonly handshakeMsMax: number
+  readonly requestHeadersMsMax: number
+  readonly requestMsMax: number
+  readonly requestTimesCheckMs: number
+  readonly refusedBodyDrainMsMax: number
+}
+
+const defaultLimits: ConnectionLimits = {
+  connectionsMax,
+  handshakeMsMax,
+  requestHeadersMsMax,
+  requestMsMax,
+  requestTimesCheckMs,
+  refusedBodyDrainMsMax,
 }
 
 export class ListenError extends Error {
@@ -55,6 +85,8 @@ export async function listen(options: {
   /** 0 = any free one. */
   readonly port: number
   readonly secure: boolean
+  /** Default: those of http-limits.ts. */
+  readonly limits?: Partial<ConnectionLimits>
   /** What chose host and port, for messages. */
   readonly flags?: { readonly host: string; readonly port: string }
 }): Promise<Listener> {
@@ -64,7 +96,9 @@ export async function listen(options: {
   let handler: ExchangeHandler | undefined
   let draining: Promise<void> | undefined
 
-  const server = options.secure ? createSecure() : createPlain()
+  const limits = { ...defaultLimits, ...options.limits }
+  const server = options.secure ? createSecure(limits) : createPlain(limits)
+  server.maxConnections = limits.connectionsMax
   server.on(options.secure ? 'secureConnection' : 'connection', (socket: Socket) => {
     connections.add(socket)
     socket.on('close', () => connections.delete(socket))
@@ -123,7 +157,7 @@ export async function listen(options: {
       if (left > 0) busy.set(socket, left)
       else busy.delete(socket)
       aborted.abort()
-      dropBody(request, () => cutResponse(response))
+      dropBody(request, limits.refusedBodyDrainMsMax, () => cutResponse(response))
       if (draining !== undefined && left <= 0 && !('stream' in request)) socket.end()
     })
     let body: Promise<Uint8Array> | undefined
@@ -179,28 +213,35 @@ export async function listen(options: {
   }
 }
 
-function createSecure(): Http2SecureServer {
+function createSecure(limits: ConnectionLimits): Http2SecureServer {
   const server = createSecureServer({
     allowHTTP1: true,
     requestCert: true,
     rejectUnauthorized: false, // asked for, not required: requests without one are anonymous
+    handshakeTimeout: limits.handshakeMsMax,
     maxSessionMemory: sessionMemoryMegabytesMax,
     settings: { maxConcurrentStreams: concurrentStreamsMax, initialWindowSize: 1024 * 1024 },
-    maxHeaderSize: requestHeaderBytesMax,
-    keepAliveTimeout: keepAliveMs,
   } as Parameters<typeof createSecureServer>[0])
   // an idle watch is not idle
   server.setTimeout(0)
-  const overHttp1 = server as unknown as { keepAliveTimeout: number; requestTimeout: number }
-  overHttp1.keepAliveTimeout = keepAliveMs
+  // read when a connection or the listening begins; this constructor does not take them
+  Object.assign(server, http1Bounds(limits))
   return server
 }
 
-function createPlain(): HttpServer {
-  const server = createHttpServer({ maxHeaderSize: requestHeaderBytesMax, keepAliveTimeout: keepAliveMs })
+function createPlain(limits: ConnectionLimits): HttpServer {
+  const server = createHttpServer(http1Bounds(limits))
   server.setTimeout(0)
   return server
 }
+
+const http1Bounds = (limits: ConnectionLimits) => ({
+  maxHeaderSize: requestHeaderBytesMax,
+  keepAliveTimeout: keepAliveMs,
+  headersTimeout: limits.requestHeadersMsMax,
+  requestTimeout: limits.requestMsMax,
+  connectionsCheckingInterval: limits.requestTimesCheckMs,
+})
 
 const isHttp2 = (socket: Socket): boolean => (socket as { alpnProtocol?: string | false }).alpnProtocol === 'h2'
 

@@ -73,15 +73,20 @@ function collect(request: IncomingMessage | Http2ServerRequest): Promise<Uint8Ar
 
 /**
  * After an answer: reads and drops what is left of the body, so that a client still sending gets to read the answer
- * instead of a reset connection. `cut` is called when it sends more than anybody would by accident.
+ * instead of a reset connection. `cut` is called when it sends more, or for longer, than anybody would by accident.
  */
-export function dropBody(request: IncomingMessage | Http2ServerRequest, cut: () => void): void {
+export function dropBody(request: IncomingMessage | Http2ServerRequest, drainMsMax: number, cut: () => void): void {
   if (request.complete || request.readableEnded || request.destroyed) return
   let size = 0
+  const late = setTimeout(cut, drainMsMax)
+  late.unref()
+  const over = (): void => clearTimeout(late)
   request.on('data', (chunk: Buffer) => {
     size += chunk.length
     if (size > refusedBodyDrainBytesMax) cut()
   })
   request.on('error', cut)
+  request.on('end', over)
+  request.on('close', over)
   request.resume()
 }

@@ -91,6 +91,12 @@ export function timeoutError(options?: { cause?: unknown }): ApiError {
   })
 }
 
+/** A write used up what any write may take, whatever its request allows (endpoints/handlers/finisher/finisher.go). */
+export function mutationTimeoutError(): ApiError {
+  const text = 'Timeout: request did not complete within requested timeout - context deadline exceeded'
+  return new ApiError(504, 'Timeout', text, { details: {} })
+}
+
 export function unauthorized(): ApiError {
   return new ApiError(401, 'Unauthorized', 'Unauthorized')
 }
