@@ -1,9 +1,9 @@
 import type { Env } from '../storage/index.ts'
 import { authenticateWith, type Authenticator, mastersGroup } from './authentication/authenticator.ts'
 import { type Attributes, type Authorizer, forbiddenText } from './authorization/authorizer.ts'
-import { ApiError, badRequest, forbidden, methodNotSupported } from './errors.ts'
+import { ApiError, badRequest, forbidden, methodNotAllowed, noSuchResource } from './errors.ts'
 import type { Exchange, ExchangeHandler } from './exchange.ts'
-import { deadlineOf } from './filters/deadline.ts'
+import { deadlineMs } from './filters/deadline.ts'
 import { GuardedReply } from './filters/guarded-reply.ts'
 import { InFlight } from './filters/in-flight.ts'
 import { guardLoopback } from './filters/loopback-guard.ts'
@@ -18,7 +18,7 @@ import {
   requestInfo,
   type RequestTarget,
 } from './request-info.ts'
-import { apiErrorOf, tooManyRequests } from './status.ts'
+import { apiErrorOf, timeoutError, tooManyRequests } from './status.ts'
 import { writeNotFound, writeStatus } from './status-reply.ts'
 import type { ApiRequest, Handler, RequestInfo, RequestScope, ResourceRegistry, UserInfo } from './types.ts'
 
@@ -101,9 +101,7 @@ export function createDispatcher(options: {
     const { reply } = exchange
     const failure = apiErrorOf(error)
     if (failure.code >= 500 && failure.reason === 'InternalError') {
-      // neither query nor headers nor body: they may hold secrets
-      const path = exchange.target.replace(/\?.*/s, '')
-      env.log.error({ method: exchange.method, path, error: describe(error) }, 'request failed')
+      env.log.error({ method: exchange.method, target: exchange.target, error: describe(error) }, 'request failed')
     }
     guarded.abandon()
     if (reply.finished) return
@@ -119,7 +117,7 @@ export function createDispatcher(options: {
     const info = requestInfo(exchange.method, target)
     if (refusing && !isHealthPath(info.path)) throw shuttingDown()
     const longRunning = isLongRunning(info)
-    const deadline = deadlineOf(info, target.query, options.requestTimeoutMs)
+    const deadline = deadlineMs(target.query, options.requestTimeoutMs)
     const user = authenticate(exchange)
 
     const leave = longRunning || user.groups.includes(mastersGroup) ? nothing : inFlight.enter(isMutating(info))
@@ -128,9 +126,9 @@ export function createDispatcher(options: {
       client: exchange.signal,
       stop: stop.signal,
       scheduler: env.scheduler,
-      deadlineMs: longRunning ? undefined : deadline.ms,
+      deadlineMs: longRunning ? undefined : deadline,
       // answered here and now, even while the handler still waits for something that ignores its signal
-      onExpired: () => fail(exchange, reply, deadline.expired()),
+      onExpired: () => fail(exchange, reply, timeoutError()),
     })
     try {
       authorize(info, user, exchange)
@@ -184,6 +182,8 @@ export function createDispatcher(options: {
     const { info } = request
     const scope = registry.find(info.group, info.version, info.resource, info.subresource)
     if (scope === undefined || !pathFits(scope, info, target)) {
+      // below a group version that is served the API answers, elsewhere the server (apiserver/pkg/server/handler.go)
+      if (servesGroupVersion(registry, info)) throw noSuchResource()
       writeNotFound(exchange)
       return
     }
@@ -192,7 +192,7 @@ export function createDispatcher(options: {
     const verbs = scope.subresource?.verbs ?? scope.resource.verbs
     const handler =
       verbs.includes(info.verb) && verbFits(scope, info, target) ? options.handlerFor(scope, info) : undefined
-    if (handler === undefined) throw methodNotSupported(info, info.verb)
+    if (handler === undefined) throw methodNotAllowed()
     await handler(scope, request, reply)
   }
 }
@@ -203,9 +203,20 @@ const nothing = (): void => {}
 function pathFits(scope: RequestScope, info: RequestInfo, target: RequestTarget): boolean {
   if (hasTrailingPath(info, target) && info.subresource !== 'proxy') return false
   if (info.subresource !== '' && info.name === '') return false
+  if (info.subresource === '' && namedByPath(info, target) && !scope.resource.verbs.some(isVerbOfOne)) return false
   if (info.resource === 'namespaces' && info.group === '') return info.namespace === '' || info.namespace === info.name
   if (!scope.resource.namespaced) return info.namespace === ''
   return info.namespace !== '' || !namedByPath(info, target)
+}
+
+/** Reviews and bindings are only ever posted: there is no path of one of them. */
+const isVerbOfOne = (verb: string): boolean =>
+  verb === 'get' || verb === 'update' || verb === 'patch' || verb === 'delete'
+
+function servesGroupVersion(registry: ResourceRegistry, { group, version }: RequestInfo): boolean {
+  return registry
+    .all()
+    .some(({ resource }) => resource.group === group && resource.served.some(({ gvk }) => gvk.version === version))
 }
 
 /** What the method needs of the path: POST goes to the collection, PUT and PATCH to a name, writes into one namespace. */
@@ -263,9 +274,6 @@ export function randomUuid(bytes: Uint8Array): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
-/** For the log. What JSON.parse says quotes its input, so a SyntaxError shows where it happened alone. */
 function describe(error: unknown): string {
-  if (!(error instanceof Error)) return `not an error: ${typeof error}`
-  const stack = error.stack ?? error.message
-  return error instanceof SyntaxError ? stack.replace(error.message, '(withheld)') : stack
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }

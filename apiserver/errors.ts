@@ -95,10 +95,16 @@ export function forbidden(of: GroupResource, name: string, why: string): ApiErro
   return new ApiError(403, 'Forbidden', subject, { details: details(of, name) })
 }
 
-export function methodNotSupported(of: GroupResource, verb: string): ApiError {
-  return new ApiError(405, 'MethodNotAllowed', `${verb} is not supported on resources of kind "${qualified(of)}"`, {
-    details: { group: of.group, kind: of.resource },
+/** The router's own answer: the path exists, the method does not (kubernetes/apiserver api/errors NewGenericServerResponse). */
+export function methodNotAllowed(): ApiError {
+  return new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {
+    details: {},
   })
+}
+
+/** The router's own answer for a path that does not exist below a group version that does. */
+export function noSuchResource(): ApiError {
+  return new ApiError(404, 'NotFound', 'the server could not find the requested resource', { details: {} })
 }
 
 export function expired(message: string, continueToken?: string): ApiError {

@@ -1,6 +1,6 @@
 import type { Env } from '../storage/index.ts'
 import type { DiscoveryPaths } from './discovery/discovery-paths.ts'
-import { notAllowed } from './discovery/discovery-paths.ts'
+import { methodNotAllowed } from './errors.ts'
 import { groupVersion, namedGroups, type ServedApi } from './discovery/legacy-discovery.ts'
 import { OpenApiPaths } from './discovery/openapi-paths.ts'
 import type { PathHandler } from './dispatch.ts'
@@ -24,7 +24,7 @@ export function createPaths(options: {
       return true
     }
     if (path === '/version' || path === '/version/') {
-      if (request.method !== 'GET' && request.method !== 'HEAD') throw notAllowed()
+      if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed()
       reply.send(200, 'application/json', goJson(versionInfo(), 2))
       return true
     }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ApiError } from '../errors.ts'
+import { ApiError, methodNotAllowed } from '../errors.ts'
 import { goJson } from '../status.ts'
 import { wantsPretty } from '../status-reply.ts'
 import type { ApiReply, ApiRequest } from '../types.ts'
@@ -24,7 +24,7 @@ export class DiscoveryPaths {
     const segments = request.info.path.split('/').filter((segment) => segment !== '')
     const [prefix, group, version] = segments
     if ((prefix !== 'api' && prefix !== 'apis') || segments.length > 3) return false
-    if (request.method !== 'GET' && request.method !== 'HEAD') throw notAllowed()
+    if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed()
     if (segments.length === 1) {
       this.#root(prefix, request, reply)
       return true
@@ -100,10 +100,4 @@ const acceptsPlain = (clause: MediaClause): boolean => acceptsJson(clause) && cl
 
 export function notAcceptable(): ApiError {
   return new ApiError(406, 'NotAcceptable', 'only the following media types are accepted: application/json', {})
-}
-
-export function notAllowed(): ApiError {
-  return new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {
-    details: {},
-  })
 }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { encodeOpenApiV2, openApiV2Document, openApiV3Document, resourceGroups } from '../../schemas/index.ts'
 import type { Env } from '../../storage/index.ts'
-import { ApiError } from '../errors.ts'
+import { ApiError, methodNotAllowed } from '../errors.ts'
 import { inSlices } from '../slices.ts'
 import { goJson } from '../status.ts'
 import type { ApiReply, ApiRequest } from '../types.ts'
 import { gitVersion } from '../version.ts'
-import { matches, notAllowed } from './discovery-paths.ts'
+import { matches } from './discovery-paths.ts'
 import { acceptClauses, acceptsJson } from './media-clause.ts'
 
 interface Document {
@@ -47,7 +47,7 @@ export class OpenApiPaths {
       return true
     }
     if (path !== '/openapi/v3' && path !== '/openapi/v3/' && !path.startsWith('/openapi/v3/')) return false
-    if (request.method !== 'GET' && request.method !== 'HEAD') throw notAllowed()
+    if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed()
     if (!acceptClauses(request.headers['accept']).some(acceptsJson)) {
       throw notAcceptable('only the following media types are accepted: application/json')
     }
@@ -64,7 +64,7 @@ export class OpenApiPaths {
 
   /** Protobuf when asked for before JSON (kube-openapi handler/handler.go); the answer's type has a dot for the "@". */
   async #version2(request: ApiRequest, reply: ApiReply): Promise<void> {
-    if (request.method !== 'GET' && request.method !== 'HEAD') throw notAllowed()
+    if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed()
     const clause = acceptClauses(request.headers['accept']).find((one) => acceptsJson(one) || one.type === protobufV2)
     if (clause === undefined) {
       throw notAcceptable(`only the following media types are accepted: application/json, ${protobufV2}`)
