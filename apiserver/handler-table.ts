@@ -7,6 +7,7 @@ export interface ReadHandlers {
   readonly get: Handler
   readonly list: Handler
   readonly watch: Handler
+  readonly componentStatuses: { readonly get: Handler; readonly list: Handler }
 }
 
 export interface WriteHandlers {
@@ -36,6 +37,10 @@ export function handlerTable(options: {
       return own ?? (info.verb === 'get' && scope.subresource.gvk.kind === resource.kind ? options.read.get : undefined)
     }
     if (resource.storagePrefix === undefined) {
+      if (resource.plural === 'componentstatuses') {
+        const { componentStatuses } = options.read
+        return info.verb === 'get' || info.verb === 'list' ? componentStatuses[info.verb] : undefined
+      }
       if (info.verb !== 'create') return undefined
       if (resource.plural === 'bindings') return subresources['binding']?.create
       return reviews.get(`${resource.group}/${resource.plural}`)

@@ -1,4 +1,5 @@
 import type { Handler } from '../types.ts'
+import { componentStatusHandlers } from './component-status.ts'
 import { getHandler } from './get.ts'
 import { listHandler } from './list.ts'
 import type { ReadServices } from './read-services.ts'
@@ -8,6 +9,7 @@ export interface ReadHandlers {
   readonly get: Handler
   readonly list: Handler
   readonly watch: Handler
+  readonly componentStatuses: { readonly get: Handler; readonly list: Handler }
   /** Shutdown: watches end cleanly. */
   close(): void
 }
@@ -18,6 +20,7 @@ export function createReadHandlers(services: ReadServices): ReadHandlers {
     get: getHandler(services),
     list: listHandler(services),
     watch: watching.handler,
+    componentStatuses: componentStatusHandlers(services),
     close: () => watching.close(),
   }
 }

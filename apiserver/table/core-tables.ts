@@ -185,3 +185,26 @@ export const eventTable: KindTable = {
     ]
   },
 }
+
+/** Of the condition Healthy, the only one. */
+export const componentStatusTable: KindTable = {
+  columns: [
+    nameColumn,
+    column('Status', 'Whether the component answers as it should.'),
+    column('Message', 'What the component says.'),
+    column('Error', 'Why it could not be asked.'),
+  ],
+  cells(object) {
+    const healthy = listAt(object, 'conditions').find((condition) => textAt(condition, 'type') === 'Healthy')
+    const words = new Map([
+      ['True', 'Healthy'],
+      ['False', 'Unhealthy'],
+    ])
+    return [
+      nameOf(object),
+      words.get(textAt(healthy, 'status')) ?? 'Unknown',
+      textAt(healthy, 'message'),
+      textAt(healthy, 'error'),
+    ]
+  },
+}

@@ -1,5 +1,6 @@
 import type { ResourceInfo } from '../../schemas/index.ts'
 import {
+  componentStatusTable,
   configMapTable,
   eventTable,
   namespaceTable,
@@ -23,6 +24,7 @@ import {
 const tables: ReadonlyMap<string, KindTable> = new Map([
   ['pods', podTable],
   ['services', serviceTable],
+  ['componentstatuses', componentStatusTable],
   ['configmaps', configMapTable],
   ['secrets', secretTable],
   ['serviceaccounts', serviceAccountTable],
