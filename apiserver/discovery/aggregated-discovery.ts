@@ -1,4 +1,4 @@
-import type { ResourceGroup, ResourceInfo } from '../../schemas/index.ts'
+import type { GVK, ResourceGroup, ResourceInfo } from '../../schemas/index.ts'
 import { namedGroups, type ServedApi } from './legacy-discovery.ts'
 
 export type AggregatedVersion = 'v2' | 'v2beta1'
@@ -17,7 +17,7 @@ export function apiGroupDiscoveryList(api: ServedApi, prefix: 'api' | 'apis', as
 function groupDiscovery({ group, versions }: ResourceGroup, resources: readonly ResourceInfo[]): object {
   const own = resources.filter((resource) => resource.group === group).sort((a, b) => (a.plural < b.plural ? -1 : 1))
   return {
-    metadata: { ...(group === '' ? {} : { name: group }), creationTimestamp: null },
+    metadata: group === '' ? {} : { name: group },
     versions: versions.map(({ version }) => ({
       version,
       resources: own.flatMap((resource) => resourceDiscovery(resource, version)),
@@ -33,7 +33,7 @@ function resourceDiscovery(resource: ResourceInfo, version: string): object[] {
   return [
     {
       resource: resource.plural,
-      responseKind: { group: served.gvk.group, version: served.gvk.version, kind: served.gvk.kind },
+      responseKind: responseKind(served.gvk, resource),
       scope: resource.namespaced ? 'Namespaced' : 'Cluster',
       singularResource: resource.singular,
       verbs: resource.verbs,
@@ -43,15 +43,17 @@ function resourceDiscovery(resource: ResourceInfo, version: string): object[] {
         ? {
             subresources: subresources.map(({ name, gvk, verbs }) => ({
               subresource: name,
-              responseKind: {
-                group: gvk.group,
-                version: gvk.group === resource.group ? version : gvk.version,
-                kind: gvk.kind,
-              },
+              responseKind: responseKind(gvk, resource),
               verbs,
             })),
           }
         : {}),
     },
   ]
+}
+
+/** Empty where it is the resource's own group version, as in the legacy list (kubernetes api/discovery/aggregated_v2.json). */
+function responseKind(gvk: GVK, resource: ResourceInfo): object {
+  if (gvk.group === resource.group) return { group: '', version: '', kind: gvk.kind }
+  return { group: gvk.group, version: gvk.version, kind: gvk.kind }
 }
