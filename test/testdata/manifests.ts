@@ -232,3 +232,84 @@ export const manifests: Readonly<Record<string, Manifest>> = {
     spec: { resource: { group: '', resource: 'configmaps' } },
   }),
 }
+
+/**
+ * Another object of the same kind. Most kinds only need another name; some have a name that says what is in the object,
+ * and namespaced references follow the namespace the object is going to be in.
+ */
+export function another(manifest: Manifest, suffix: string, namespace = 'manifests'): Manifest {
+  const text = JSON.stringify(manifest).replaceAll(
+    '"namespace":"manifests"',
+    `"namespace":${JSON.stringify(namespace)}`,
+  )
+  const copy = JSON.parse(text) as Manifest
+  const spec = copy['spec'] as Readonly<Record<string, unknown>>
+  const named = (name: string, fields: Readonly<Record<string, unknown>> = {}): Manifest => ({
+    ...copy,
+    metadata: { ...copy.metadata, name },
+    ...fields,
+  })
+  switch (manifest.kind) {
+    case 'CustomResourceDefinition': {
+      const plural = `boats${suffix}`
+      const names = { plural, singular: `boat${suffix}`, kind: `Boat${suffix}`, listKind: `Boat${suffix}List` }
+      return named(`${plural}.example.com`, { spec: { ...spec, names } })
+    }
+    case 'APIService':
+      return named(`v1.tiny${suffix}.example.com`, { spec: { ...spec, group: `tiny${suffix}.example.com` } })
+    case 'IPAddress':
+      return named(`2001:db8::${Buffer.from(suffix).toString('hex').slice(-4)}`)
+    default:
+      return named(`${manifest.metadata.name}-${suffix}`)
+  }
+}
+
+const time = '2026-01-02T03:04:05Z'
+const condition = { type: 'Tested', status: 'True', reason: 'Tested', message: 'seen', lastTransitionTime: time }
+const replicas = { replicas: 1, fullyLabeledReplicas: 1, readyReplicas: 1, availableReplicas: 1, observedGeneration: 1 }
+
+/** What a controller could report of the object above, for every kind with a `/status`. */
+export const statuses: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  '/namespaces': { phase: 'Active', conditions: [condition] },
+  '/nodes': { capacity: { cpu: '4' }, nodeInfo: { kubeletVersion: 'v1.37.0' } },
+  '/persistentvolumeclaims': { phase: 'Pending', conditions: [condition] },
+  '/persistentvolumes': { phase: 'Available', message: 'seen' },
+  '/pods': { phase: 'Running', podIP: '192.0.2.7', podIPs: [{ ip: '192.0.2.7' }] },
+  '/replicationcontrollers': replicas,
+  '/resourcequotas': { hard: { pods: '10' }, used: { pods: '1' } },
+  '/services': { conditions: [condition] },
+  'admissionregistration.k8s.io/validatingadmissionpolicies': { observedGeneration: 1, conditions: [condition] },
+  'apiextensions.k8s.io/customresourcedefinitions': {
+    conditions: [{ type: 'Established', status: 'True', reason: 'Tested', message: 'seen', lastTransitionTime: time }],
+    storedVersions: ['v1'],
+  },
+  'apiregistration.k8s.io/apiservices': { conditions: [{ ...condition, type: 'Available' }] },
+  'apps/daemonsets': { desiredNumberScheduled: 1, currentNumberScheduled: 1, numberReady: 1, observedGeneration: 1 },
+  'apps/deployments': { replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 },
+  'apps/replicasets': replicas,
+  'apps/statefulsets': { replicas: 1, readyReplicas: 1, currentReplicas: 1, currentRevision: 'tiny-1' },
+  'autoscaling/horizontalpodautoscalers': { observedGeneration: 1, currentReplicas: 1, desiredReplicas: 2 },
+  'batch/cronjobs': { lastScheduleTime: time },
+  'batch/jobs': { active: 1, startTime: time },
+  'certificates.k8s.io/certificatesigningrequests': {
+    conditions: [{ type: 'Failed', status: 'True', reason: 'Tested', message: 'seen' }],
+  },
+  'certificates.k8s.io/podcertificaterequests': { conditions: [{ ...condition, type: 'Denied' }] },
+  'flowcontrol.apiserver.k8s.io/flowschemas': { conditions: [{ ...condition, type: 'Dangling' }] },
+  'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations': { conditions: [condition] },
+  'networking.k8s.io/ingresses': { loadBalancer: { ingress: [{ ip: '192.0.2.8' }] } },
+  'networking.k8s.io/servicecidrs': { conditions: [{ ...condition, type: 'Ready' }] },
+  'policy/poddisruptionbudgets': {
+    disruptionsAllowed: 1,
+    currentHealthy: 2,
+    desiredHealthy: 1,
+    expectedPods: 2,
+    observedGeneration: 1,
+  },
+  'resource.k8s.io/devicetaintrules': { conditions: [{ ...condition, type: 'EvictionInProgress' }] },
+  'resource.k8s.io/resourceclaims': {
+    allocation: { devices: { results: [{ request: 'one', driver: 'example.com', pool: 'tiny', device: 'one' }] } },
+  },
+  'storage.k8s.io/volumeattachments': { attached: true },
+  'storagemigration.k8s.io/storageversionmigrations': { conditions: [{ ...condition, type: 'Running' }] },
+}
