@@ -3,7 +3,7 @@ import { authenticateWith, type Authenticator, mastersGroup } from './authentica
 import { type Attributes, type Authorizer, forbiddenText } from './authorization/authorizer.ts'
 import { ApiError, badRequest, forbidden, methodNotAllowed, noSuchResource } from './errors.ts'
 import type { Exchange, ExchangeHandler } from './exchange.ts'
-import { deadlineMs } from './filters/deadline.ts'
+import { deadlineOf } from './filters/deadline.ts'
 import { GuardedReply } from './filters/guarded-reply.ts'
 import { InFlight } from './filters/in-flight.ts'
 import { guardLoopback } from './filters/loopback-guard.ts'
@@ -18,7 +18,7 @@ import {
   requestInfo,
   type RequestTarget,
 } from './request-info.ts'
-import { apiErrorOf, timeoutError, tooManyRequests } from './status.ts'
+import { apiErrorOf, tooManyRequests } from './status.ts'
 import { writeNotFound, writeStatus } from './status-reply.ts'
 import type { ApiRequest, Handler, RequestInfo, RequestScope, ResourceRegistry, UserInfo } from './types.ts'
 
@@ -101,7 +101,9 @@ export function createDispatcher(options: {
     const { reply } = exchange
     const failure = apiErrorOf(error)
     if (failure.code >= 500 && failure.reason === 'InternalError') {
-      env.log.error({ method: exchange.method, target: exchange.target, error: describe(error) }, 'request failed')
+      // neither query nor headers nor body: they may hold secrets
+      const path = exchange.target.replace(/\?.*/s, '')
+      env.log.error({ method: exchange.method, path, error: describe(error) }, 'request failed')
     }
     guarded.abandon()
     if (reply.finished) return
@@ -117,7 +119,7 @@ export function createDispatcher(options: {
     const info = requestInfo(exchange.method, target)
     if (refusing && !isHealthPath(info.path)) throw shuttingDown()
     const longRunning = isLongRunning(info)
-    const deadline = deadlineMs(target.query, options.requestTimeoutMs)
+    const deadline = deadlineOf(info, target.query, options.requestTimeoutMs)
     const user = authenticate(exchange)
 
     const leave = longRunning || user.groups.includes(mastersGroup) ? nothing : inFlight.enter(isMutating(info))
@@ -126,9 +128,9 @@ export function createDispatcher(options: {
       client: exchange.signal,
       stop: stop.signal,
       scheduler: env.scheduler,
-      deadlineMs: longRunning ? undefined : deadline,
+      deadlineMs: longRunning ? undefined : deadline.ms,
       // answered here and now, even while the handler still waits for something that ignores its signal
-      onExpired: () => fail(exchange, reply, timeoutError()),
+      onExpired: () => fail(exchange, reply, deadline.expired()),
     })
     try {
       authorize(info, user, exchange)
@@ -274,6 +276,9 @@ export function randomUuid(bytes: Uint8Array): string {
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
 }
 
+/** For the log. What JSON.parse says quotes its input, so a SyntaxError shows where it happened alone. */
 function describe(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+  if (!(error instanceof Error)) return `not an error: ${typeof error}`
+  const stack = error.stack ?? error.message
+  return error instanceof SyntaxError ? stack.replace(error.message, '(withheld)') : stack
 }
