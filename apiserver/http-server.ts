@@ -157,7 +157,10 @@ export async function listen(options: {
       if (left > 0) busy.set(socket, left)
       else busy.delete(socket)
       aborted.abort()
-      dropBody(request, limits.refusedBodyDrainMsMax, () => cutResponse(response))
+      // over HTTP/1.1 an answer that is out has let go of its connection
+      dropBody(request, limits.refusedBodyDrainMsMax, () =>
+        'stream' in request ? cutResponse(response) : request.socket.destroy(),
+      )
       if (draining !== undefined && left <= 0 && !('stream' in request)) socket.end()
     })
     let body: Promise<Uint8Array> | undefined
