@@ -146,6 +146,7 @@ class Node implements RaftNode {
       stopCatchUpBytes: options.stopCatchUpBytes ?? stopCatchUpBytes,
       onError: (error) => this.#break(error),
     })
+    stateMachine.onBroken?.((error) => this.#break(error))
     transport.attach({
       onMessage: (message) => this.#onMessage(message),
       onSnapshot: (message, chunks) => this.#onSnapshot(message, chunks),

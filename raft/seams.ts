@@ -30,6 +30,8 @@ export interface StateMachine {
   stageSnapshot(meta: SnapshotMeta, chunks: AsyncIterable<Uint8Array>): Promise<StagedSnapshot>
   /** Makes every effect through some applied index durable and returns it; the log up to there may then go. */
   checkpoint(): Promise<{ readonly index: Index; readonly term: Term }>
+  /** If it can break between two calls (its disk failed behind apply): the node then ends with that error. */
+  onBroken?(listener: (error: Error) => void): void
 }
 
 export interface SnapshotSource {

@@ -1,6 +1,7 @@
 import type { Env, MemberId, RaftNode, Timer } from '../raft/index.ts'
 import { StorageError } from './errors.ts'
 import type { DetachedWatchers } from './mvcc/engine.ts'
+import { createWatcher } from './mvcc/watch-hub.ts'
 import type { ReplicaStateMachine } from './replica-state-machine.ts'
 import type { ReplicaStore } from './replica-store.ts'
 import type {
@@ -111,9 +112,18 @@ export class ReplicaFacade implements Store {
 
   watch(request: WatchRequest, sink: WatchSink): Watcher {
     const replica = this.#attached
-    if (replica === undefined) throw new StorageError('ERR_STOPPED', 'no replica is running')
+    if (replica === undefined) return this.#watchLater(request, sink)
     const behindFloor = request.startRevision === 0 && replica.store.status().revision < this.#floor
     return replica.store.watch(behindFloor ? { ...request, startRevision: this.#floor + 1 } : request, sink)
+  }
+
+  /** Begins at the next replica, as the watchers of the last one do. */
+  #watchLater(request: WatchRequest, sink: WatchSink): Watcher {
+    const watcher = createWatcher(request, sink, this.#floor)
+    if (this.#closed) {
+      this.#env.scheduler.soon(() => watcher.end(new StorageError('ERR_STOPPED', 'the store is closed')))
+    } else this.#orphans.push([watcher])
+    return watcher
   }
 
   compact(request: { readonly revision: Revision; readonly physical: boolean }, options: CallOptions): Promise<void> {
@@ -148,6 +158,8 @@ export class ReplicaFacade implements Store {
   async close(): Promise<void> {
     this.#closed = true
     this.#resting?.cancel()
+    for (const watchers of this.#orphans) for (const watcher of watchers) watcher.end(undefined)
+    this.#orphans = []
     this.#wake()
   }
 

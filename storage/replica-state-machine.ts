@@ -40,6 +40,7 @@ export class ReplicaStateMachine implements StateMachine {
   #appliedIndex: Index
   #checkpointing: Promise<unknown> = Promise.resolve()
   #closing: Promise<void> | undefined
+  #onBroken: (error: Error) => void = ignore
 
   private constructor(options: ReplicaStateMachineOptions, state: State) {
     this.#options = options
@@ -80,6 +81,17 @@ export class ReplicaStateMachine implements StateMachine {
   onEngine(listener: (engine: MvccEngine) => void): () => void {
     this.#engineListeners.add(listener)
     return () => this.#engineListeners.delete(listener)
+  }
+
+  onBroken(listener: (error: Error) => void): void {
+    this.#onBroken = listener
+    this.#watchBackend(this.#state)
+  }
+
+  #watchBackend(state: State): void {
+    state.backend.onBroken((error) => {
+      if (this.#state === state && this.#closing === undefined) this.#onBroken(error)
+    })
   }
 
   /** @returns ApplyOutcome of a proposal, undefined for an entry without one. */
@@ -171,6 +183,7 @@ export class ReplicaStateMachine implements StateMachine {
     // From here to the next await nobody sees anything half-swapped (etcd-io/etcd#20271).
     this.#state = state
     this.#appliedIndex = meta.index
+    this.#watchBackend(state)
     state.engine.attachWatchers(old.engine.detachWatchers())
     for (const listener of this.#engineListeners) listener(state.engine)
     old.engine.close()

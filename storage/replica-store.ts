@@ -62,11 +62,21 @@ export class ReplicaStore implements Store {
   async txn(request: TxnRequest, options: CallOptions): Promise<TxnResult> {
     const fault = checkTxn(request)
     if (fault !== undefined) throw new StorageError(fault.code, fault.message)
-    const readOnly = isReadOnlyTxn(request)
-    if (readOnly) await this.#readIndex(options)
-    const outcome = readOnly ? this.#readTxn(request) : await this.#propose({ type: 'txn', request }, options)
+    if (isReadOnlyTxn(request)) {
+      await this.#readIndex(options)
+      return this.#read(async (engine) => {
+        const outcome = engine.readTxn(request)
+        if ('type' in outcome) throw refusalError(outcome)
+        return engine.txnResult(outcome)
+      })
+    }
+    const outcome = await this.#propose({ type: 'txn', request }, options)
     if (outcome.type !== 'txn') throw unexpected(outcome)
-    return this.#machine.engine.txnResult(outcome.txn)
+    try {
+      return this.#machine.engine.txnResult(outcome.txn)
+    } catch (error) {
+      throw afterApply(error)
+    }
   }
 
   async currentRevision(options: CallOptions): Promise<Revision> {
@@ -83,7 +93,12 @@ export class ReplicaStore implements Store {
     options: CallOptions,
   ): Promise<void> {
     await this.#propose({ type: 'compact', revision: request.revision }, options)
-    if (request.physical) await this.#machine.whenPhysicallyCompacted(request.revision, options.signal)
+    if (!request.physical) return
+    try {
+      await this.#machine.whenPhysicallyCompacted(request.revision, options.signal)
+    } catch (error) {
+      throw afterApply(error)
+    }
   }
 
   async leaseGrant(
@@ -149,12 +164,6 @@ export class ReplicaStore implements Store {
     return outcome
   }
 
-  #readTxn(request: TxnRequest): ApplyOutcome {
-    const outcome = this.#machine.engine.readTxn(request)
-    if ('type' in outcome) throw refusalError(outcome)
-    return { type: 'txn', txn: outcome }
-  }
-
   async #readIndex(options: CallOptions): Promise<void> {
     try {
       await this.#node.readIndex(options)
@@ -163,15 +172,20 @@ export class ReplicaStore implements Store {
     }
   }
 
-  /** A snapshot installed meanwhile closes the engine under a long read: it starts again on the new one. */
+  /**
+   * A snapshot installed meanwhile closes the engine under a long read: it starts again on the new one. What this
+   * replica cannot read another may have: ERR_STOPPED, and it ends.
+   */
   async #read<T>(read: (engine: MvccEngine) => Promise<T>): Promise<T> {
     for (;;) {
       const { engine } = this.#machine
       try {
         return await read(engine)
       } catch (error) {
-        const replaced = this.#machine.engine !== engine
-        if (!replaced || !(error instanceof StorageError) || error.code !== 'ERR_STOPPED') throw error
+        if (!isOfThisReplica(error)) throw error
+        if (this.#machine.engine === engine) {
+          throw new StorageError('ERR_STOPPED', 'this replica cannot be read', { cause: error })
+        }
       }
     }
   }
@@ -216,6 +230,17 @@ export class ReplicaStore implements Store {
 
 function isOutcome(result: unknown): result is ApplyOutcome {
   return typeof result === 'object' && result !== null && 'type' in result
+}
+
+/** Says something of this replica's state, not of the request. */
+function isOfThisReplica(error: unknown): boolean {
+  return !(error instanceof StorageError) || error.code === 'ERR_STOPPED' || error.code === 'ERR_CORRUPT'
+}
+
+/** A failure behind a proposal that was applied: it must not look as if nothing had happened, or it is made again. */
+function afterApply(error: unknown): unknown {
+  if (!isOfThisReplica(error)) return error
+  return new StorageError('ERR_OUTCOME_UNKNOWN', 'applied, but this replica cannot tell the result', { cause: error })
 }
 
 function unexpected(outcome: ApplyOutcome): StorageError {

@@ -34,6 +34,8 @@ export interface SegmentState {
 export interface WalTail {
   readonly header: SegmentHeader
   readonly position: number
+  /** Where the last whole batch begins. */
+  readonly lastBatchPosition: number
   readonly nextBatch: number
   readonly chain: number
   /** Bytes behind `position`, from there, that are not zero: the rest of a torn batch. */
@@ -137,6 +139,7 @@ function readHeader(path: string, bytes: Buffer, sequence: number): SegmentHeade
 
 interface BatchesRead {
   readonly position: number
+  readonly lastBatchPosition: number
   readonly nextBatch: number
   readonly chain: number
   readonly highestIndex: number
@@ -145,6 +148,7 @@ interface BatchesRead {
 /** Replays batches up to the first one that is not whole. */
 function readBatches(path: string, bytes: Buffer, header: SegmentHeader, replay: LogReplay): BatchesRead {
   let position = segmentHeaderBytes
+  let lastBatchPosition = position
   let nextBatch = header.firstBatch
   let chain = header.chain
   let highestIndex = header.previousIndex
@@ -163,11 +167,12 @@ function readBatches(path: string, bytes: Buffer, header: SegmentHeader, replay:
       if (!(error instanceof MalformedError)) throw error
       throw new RaftError('ERR_CORRUPT', `${path} at ${position}: a whole batch does not parse: ${error.message}`)
     }
+    lastBatchPosition = position
     position = from + batch.payloadLength
     nextBatch++
     chain = batch.chain
   }
-  return { position, nextBatch, chain, highestIndex }
+  return { position, lastBatchPosition, nextBatch, chain, highestIndex }
 }
 
 /** A bad batch is torn, and never was acknowledged, unless a later batch is there: that one was begun only afterwards. */

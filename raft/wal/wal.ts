@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer'
 import { dirname } from 'node:path'
 import { assert } from '../assert.ts'
 import type { Disk, DiskFile, Logger, Random } from '../env.ts'
@@ -287,7 +288,11 @@ export async function openWal(options: WalOptions): Promise<OpenedWal> {
       options.log.warn({ directory, batch: tail.nextBatch, bytes: tail.dirtyBytes }, 'dropping the torn end of the log')
       await zeroFill(file, tail.position, tail.position + tail.dirtyBytes)
     }
-    // The last batch may have been written, never acknowledged, and be in the page cache only (FORMATS.md).
+    // The last batch may have been written, never acknowledged, and be in the page cache only; there even as a page that
+    // counts as clean, after a sync that failed. Only writing it again makes it durable (FORMATS.md).
+    const lastBatch = Buffer.alloc(tail.position - tail.lastBatchPosition)
+    await file.read(lastBatch, tail.lastBatchPosition)
+    await file.write([lastBatch], tail.lastBatchPosition)
     await file.sync()
     await disk.syncDirectory(directory)
   } catch (error) {

@@ -35,6 +35,7 @@ export class BufferedBackend implements ReplicaBackend {
   #checkpointed: Checkpoint | undefined
   #checkpointing = false
   #broken: Error | undefined
+  #onBroken: (error: Error) => void = ignore
   #closing: Promise<void> | undefined
 
   private constructor(env: Env, directory: string, media: RowMedia, checkpointed: Checkpoint | undefined) {
@@ -83,6 +84,11 @@ export class BufferedBackend implements ReplicaBackend {
 
   get broken(): Error | undefined {
     return this.#broken
+  }
+
+  onBroken(listener: (error: Error) => void): void {
+    this.#onBroken = listener
+    if (this.#broken !== undefined) listener(this.#broken)
   }
 
   get pendingBytes(): number {
@@ -237,8 +243,11 @@ export class BufferedBackend implements ReplicaBackend {
 
   /** The first error stays: what came after it is its consequence. */
   #break(error: unknown): Error {
-    this.#broken ??= error instanceof Error ? error : new StorageError('ERR_CORRUPT', String(error), { cause: error })
-    return this.#broken
+    if (this.#broken !== undefined) return this.#broken
+    const broken = error instanceof Error ? error : new StorageError('ERR_CORRUPT', String(error), { cause: error })
+    this.#broken = broken
+    this.#env.scheduler.soon(() => this.#onBroken(broken))
+    return broken
   }
 }
 

@@ -27,6 +27,11 @@ export class FileMedia implements RowMedia {
   #files: BatchFile[] = []
   /** Names of files not synced yet. */
   #unsynced: string[] = []
+  /**
+   * Files of an earlier life, oldest first. A sync of them may have failed then and count as done now, so the next
+   * makeDurable writes all rows anew; until then what a base had replaced stays.
+   */
+  #inherited: string[] = []
 
   private constructor(disk: Disk, directory: string) {
     this.#disk = disk
@@ -59,11 +64,9 @@ export class FileMedia implements RowMedia {
         whole.findLastIndex((file) => file.name.startsWith('base')),
       ),
     )
-    const names = new Set(kept.map((file) => file.name))
-    for (const { name } of this.#files) if (!names.has(name)) await this.#disk.remove(join(this.#directory, name))
     for (const { batch } of kept) this.#apply(batch)
-    this.#files = kept.map(({ name, number }) => ({ name, number }))
-    this.#unsynced = kept.map((file) => file.name)
+    this.#inherited = this.#files.map((file) => file.name)
+    this.#files = []
   }
 
   applied(): Promise<Applied | undefined> {
@@ -93,7 +96,7 @@ export class FileMedia implements RowMedia {
   }
 
   async makeDurable(): Promise<void> {
-    if (this.#files.length > batchFilesMax) return this.#merge()
+    if (this.#inherited.length > 0 || this.#files.length > batchFilesMax) return this.#merge()
     for (const name of this.#unsynced) await syncFile(this.#disk, join(this.#directory, name))
     await this.#disk.syncDirectory(this.#directory)
     this.#unsynced = []
@@ -112,14 +115,18 @@ export class FileMedia implements RowMedia {
   async #merge(): Promise<void> {
     const applied = this.#applied
     if (applied === undefined) return
-    const old = this.#files
+    const old = [...this.#inherited, ...this.#files.map((file) => file.name)]
     this.#files = []
     await this.#writeFile('base', { changes: this.#sorted().map((row) => ({ type: 'put', ...row })), applied })
     for (const { name } of this.#files) await syncFile(this.#disk, join(this.#directory, name))
     await this.#disk.syncDirectory(this.#directory)
     this.#unsynced = []
-    for (const { name } of old) await this.#disk.remove(join(this.#directory, name))
-    await this.#disk.syncDirectory(this.#directory)
+    for (const name of old) {
+      await this.#disk.remove(join(this.#directory, name))
+      // Each removal for itself, oldest first: an older file coming back must not outlive what it was followed by.
+      await this.#disk.syncDirectory(this.#directory)
+    }
+    this.#inherited = []
   }
 
   async #writeFile(kind: 'base' | 'batch', batch: RowBatch): Promise<void> {

@@ -7,6 +7,8 @@ export interface ReplicaBackend extends Backend {
   flush(): Promise<void>
   /** Bytes committed and not yet written. */
   readonly pendingBytes: number
+  /** Told once when it breaks, in a turn of its own: a replica that nobody writes to must not go on as if it were whole. */
+  onBroken(listener: (error: Error) => void): void
 }
 
 /** Opens the rows of one state directory, creating what is missing inside it. The directory itself exists. */

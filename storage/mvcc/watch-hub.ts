@@ -48,16 +48,8 @@ export class WatchHub implements WatcherOwner {
   }
 
   watch(request: WatchRequest, sink: WatchSink): Watcher {
-    const key = request.key.length === 0 ? Uint8Array.of(0) : request.key
-    const { startRevision } = request
-    const watcher = new HubWatcher({
-      range: keyRange(key, request.rangeEnd),
-      prevKv: request.prevKv,
-      sink,
-      startRevision,
-      nextRevision: startRevision === 0 ? this.#source.revision + 1 : startRevision,
-      owner: this,
-    })
+    const watcher = createWatcher(request, sink, this.#source.revision)
+    watcher.owner = this
     if (this.#closed) this.#endSoon(watcher, new StorageError('ERR_STOPPED', 'the store is closed'))
     else if (isEmptyRange(watcher.range)) {
       this.#endSoon(watcher, new StorageError('ERR_EMPTY_KEY', 'the range of the watch is empty'))
@@ -293,4 +285,12 @@ export class WatchHub implements WatcherOwner {
       currentRevision: this.#source.revision,
     })
   }
+}
+
+/** Without a hub: it waits for one to attach it. `revision` is the store's, what "from now" means. */
+export function createWatcher(request: WatchRequest, sink: WatchSink, revision: Revision): HubWatcher {
+  const key = request.key.length === 0 ? Uint8Array.of(0) : request.key
+  const { startRevision, prevKv } = request
+  const nextRevision = startRevision === 0 ? revision + 1 : startRevision
+  return new HubWatcher({ range: keyRange(key, request.rangeEnd), prevKv, sink, startRevision, nextRevision })
 }

@@ -35,7 +35,7 @@ export class HubWatcher implements Watcher {
     readonly sink: WatchSink
     readonly startRevision: Revision
     readonly nextRevision: Revision
-    readonly owner: WatcherOwner
+    readonly owner?: WatcherOwner
   }) {
     this.range = init.range
     this.prevKv = init.prevKv

@@ -13,7 +13,7 @@ import { openEmbeddedStore, openMemoryBackend, type EmbeddedStore, type Store } 
 import type { StateHash } from '../../storage/mvcc/state-hash.ts'
 import type { ReplicaStateMachine } from '../../storage/replica-state-machine.ts'
 import { ReplicaStore } from '../../storage/replica-store.ts'
-import { SimNetwork, SimNode, type Simulation } from './env/index.ts'
+import { isInjected, SimNetwork, SimNode, type Simulation } from './env/index.ts'
 import type { Journal } from './journal.ts'
 import type { Parameters } from './parameters.ts'
 
@@ -31,6 +31,8 @@ export interface SimProcess {
   /** What each of its replicas has applied, while it runs. */
   applied(): readonly number[]
   hashes(): Promise<readonly StateHash[]>
+  /** Called when it ends by itself, its disk having failed. */
+  onBroken: () => void
   /** Ends or starts a single replica of the process, if it is one of several. */
   toggleReplica(number: number): Promise<void>
   /** One of its replicas believes that it leads. */
@@ -61,7 +63,7 @@ export function createCluster(simulation: Simulation, parameters: Parameters, jo
   return { processes, network }
 }
 
-/** No fault but loss of power is injected, so nothing may be logged as an error. SIM_LOG=1 prints what is logged. */
+/** Nothing but an injected disk error may be logged as an error. SIM_LOG=1 prints what is logged. */
 function alarmLog(simulation: Simulation, journal: Journal, id: MemberId): Logger {
   const print = (fields: object, message: string): void => {
     if (process.env['SIM_LOG'] === undefined) return
@@ -75,6 +77,7 @@ function alarmLog(simulation: Simulation, journal: Journal, id: MemberId): Logge
     warn: print,
     error: (fields, message) => {
       print(fields, message)
+      if ('error' in fields && isInjected(fields.error)) return
       const error = 'error' in fields && fields.error instanceof Error ? (fields.error.stack ?? '') : ''
       journal.fail(`process ${id} logs: ${message} ${error}`)
     },
@@ -89,6 +92,7 @@ class WholeProcess implements SimProcess {
   readonly #parameters: Parameters
   readonly #journal: Journal
   store: EmbeddedStore | undefined
+  onBroken: () => void = () => undefined
   life = 0
 
   constructor(machine: SimNode, parameters: Parameters, journal: Journal) {
@@ -98,6 +102,7 @@ class WholeProcess implements SimProcess {
   }
 
   async start(): Promise<void> {
+    this.machine.disk.faults.length = 0
     const env = this.machine.boot()
     const own = this.machine.bootCount
     const { replicas, raft } = this.#parameters
@@ -143,10 +148,16 @@ class WholeProcess implements SimProcess {
 
   async toggleReplica(number: number): Promise<void> {
     const { store } = this
-    if (!store || this.#parameters.replicas === 1) return
-    const stopped = store.replicas().filter(({ state }) => state === 'stopped')
-    const [gone] = stopped
-    if (gone) return store.startReplica(gone.id)
+    if (!store) return
+    const gone = store.replicas().find(({ state }) => state !== 'running')
+    if (gone) {
+      const injected = isInjected(gone.error)
+      this.#journal.check(gone.state === 'stopped' || injected, () => `${gone.name} broke: ${gone.error?.stack}`)
+      if (injected) this.#journal.mark('broken')
+      this.machine.disk.faults.length = 0
+      return store.startReplica(gone.id)
+    }
+    if (this.#parameters.replicas === 1) return
     const chosen = store.replicas()[number % this.#parameters.replicas]
     if (chosen) await store.killReplica(chosen.id)
   }
@@ -170,6 +181,7 @@ class ReplicaProcess implements SimProcess {
   #running: { readonly node: RaftNode; readonly machine: ReplicaStateMachine; readonly store: ReplicaStore } | undefined
   /** Its node has run: from then on its directory must be whole. */
   #born = false
+  onBroken: () => void = () => undefined
   life = 0
 
   constructor(machine: SimNode, network: SimNetwork, id: MemberId, parameters: Parameters, journal: Journal) {
@@ -185,6 +197,7 @@ class ReplicaProcess implements SimProcess {
   }
 
   async start(): Promise<void> {
+    this.machine.disk.faults.length = 0
     const env = this.machine.boot()
     const { raft, replicas } = this.#parameters
     const manifest = newManifest(replicas, 7n)
@@ -207,6 +220,13 @@ class ReplicaProcess implements SimProcess {
       const { machine } = opened
       this.#running = { node, machine, store: new ReplicaStore({ env, node, machine }) }
       this.life++
+      const boot = this.machine.bootCount
+      void node.ended.then((error) => {
+        if (error === undefined || this.machine.bootCount !== boot) return
+        this.#journal.check(isInjected(error), () => `replica ${this.#id} broke: ${error.stack}`)
+        this.#journal.mark('broken')
+        this.onBroken()
+      })
     } catch (error) {
       await closeReplica(opened)
       throw error

@@ -18,6 +18,8 @@ export class Journal {
     recoveryCrashes: 0,
     kills: 0,
     stops: 0,
+    /** Replicas that their disk has failed. */
+    broken: 0,
   }
 
   mark(name: keyof Journal['marks']): void {
@@ -86,6 +88,7 @@ export class Journal {
       },
       setMembership: (membership) => machine.setMembership(membership),
       openSnapshot: () => machine.openSnapshot(),
+      onBroken: (listener) => machine.onBroken(listener),
       checkpoint: async () => {
         const done = await machine.checkpoint()
         this.mark('checkpoints')

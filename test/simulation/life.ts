@@ -84,7 +84,15 @@ class Life {
       process.machine.disk.onCrashPoint = () => this.#crash(process)
       if (this.#options.firstChange !== undefined) process.machine.disk.crashAtChange = this.#options.firstChange
     }
-    for (const process of processes) this.#start(process)
+    for (const process of processes) {
+      process.onBroken = () => {
+        process.crash('kill')
+        // What the failed sync left in the page cache only must not be believed by the next start.
+        if (this.#random.chance(0.5)) this.#arm(process, 12)
+        this.#startLater(process)
+      }
+      this.#start(process)
+    }
     this.#clients.start()
     for (const watcher of this.#watchers) watcher.start()
     this.#lookAround()
@@ -103,7 +111,7 @@ class Life {
     const all = random.chance(0.25)
     const span = random.chance(0.3) ? 12 : 150
     const chosen = processes[random.between(0, processes.length - 1)]
-    if (random.chance(0.4)) this.#disturb()
+    if (random.chance(0.5)) this.#disturb()
     // Long enough for others to elect a leader, who must not be overlooked by the one cut off.
     if (random.chance(0.2)) await this.#run(random.float() * 5_000)
     for (const process of processes) {
@@ -114,7 +122,10 @@ class Life {
     this.#calm()
     await this.#until('everything runs again', () => this.#allRun())
     const index = this.#journal.model.operations.size
-    await this.#until('writes go on', () => this.#journal.model.operations.size > index)
+    await this.#until('writes go on', () => {
+      this.#calmWhenNeeded()
+      return this.#journal.model.operations.size > index
+    })
     if (random.chance(0.15)) await this.#compareHashes()
   }
 
@@ -141,11 +152,15 @@ class Life {
       const { disk } = down.machine
       disk.crashAtChange = Number.POSITIVE_INFINITY
       if (this.#points < this.#options.points && random.chance(0.3)) this.#arm(down, 40)
-      const boot = down.machine.bootCount
-      this.#simulation.after(random.float() * 1_500, () => {
-        if (down.machine.bootCount === boot) this.#start(down)
-      })
+      this.#startLater(down)
     }
+  }
+
+  #startLater(process: SimProcess): void {
+    const boot = process.machine.bootCount
+    this.#simulation.after(this.#random.float() * 1_500, () => {
+      if (process.machine.bootCount === boot) this.#start(process)
+    })
   }
 
   #start(process: SimProcess): void {
@@ -168,8 +183,9 @@ class Life {
     const leader = random.chance(0.5) ? processes.find(({ leading }) => leading) : undefined
     const chosen = leader ?? processes[random.between(0, processes.length - 1)]
     if (!chosen) return
-    const kind = random.between(0, 4)
-    if (kind === 0) chosen.machine.pause(random.between(50, 4_000))
+    const kind = random.between(0, 6)
+    if (kind >= 5) this.#failDisk(chosen)
+    else if (kind === 0) chosen.machine.pause(random.between(50, 4_000))
     else if (kind === 4) this.#stopInGoodOrder(chosen)
     else if (processes.length === 1) this.#toggle(chosen)
     else if (kind === 1) network.isolate(BigInt(processes.indexOf(chosen) + 1))
@@ -195,6 +211,19 @@ class Life {
     }
   }
 
+  /** A write or sync soon to come fails, once or from then on, under one replica's directory or one kind of file. */
+  #failDisk({ machine }: SimProcess): void {
+    const random = this.#random
+    const operation = random.chance(0.5) ? 'sync' : 'write'
+    const code = random.chance(0.5) ? 'EIO' : 'ENOSPC'
+    const what = ['wal', 'state', 'CURRENT', ''][random.between(0, 3)]
+    const { layout, replicas } = this.#parameters
+    const number = layout === 'apart' ? '' : random.between(1, replicas)
+    const path = new RegExp(`replica-${number}.*${what}`)
+    const times = random.chance(0.5) ? { times: 1 } : {}
+    machine.disk.faults.push({ operation, code, path, after: random.between(0, 20), ...times })
+  }
+
   #toggle(process: SimProcess): void {
     const boot = process.machine.bootCount
     const { store } = process
@@ -207,6 +236,7 @@ class Life {
   #calm(): void {
     this.#cluster.network.heal()
     for (const process of this.#cluster.processes) {
+      process.machine.disk.faults.length = 0
       if (process.store && process.applied().includes(-1)) this.#toggle(process)
     }
   }

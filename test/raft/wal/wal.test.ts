@@ -275,3 +275,41 @@ test('an append that only the page cache had when the process was killed is dura
   }
   assert.equal(survived, 20)
 })
+
+// After a failed sync the kernel counts the page as clean: it is there to be read, and no later sync writes it.
+test('a batch whose sync failed is durable once the log is open again, or gone', async () => {
+  for (let i = 0; i < 20; i++) {
+    const { simulation, node } = machine(seed * 40 + i)
+    const { wal } = await simulation.finish(open(node.boot().disk))
+    await simulation.finish(wal.append({ entries: [entry(1)] }))
+    node.disk.faults.push({ operation: 'sync', code: 'EIO', times: 1 })
+    await assert.rejects(simulation.finish(wal.append({ entries: [entry(2, 1, 900)] })), { code: 'EIO' })
+    await simulation.finish(wal.close())
+    const again = await simulation.finish(open(node.boot().disk))
+    node.crash()
+    const last = await simulation.finish(open(node.boot().disk))
+    assert.deepEqual(last.recovered.entries, again.recovered.entries)
+    assert.deepEqual(last.recovered.entries[0], entry(1))
+  }
+})
+
+test('a write that fails half-way breaks the log, and leaves a torn end that the next start clears', async () => {
+  for (let i = 0; i < 20; i++) {
+    const { simulation, node } = machine(seed * 50 + i)
+    const { wal } = await simulation.finish(open(node.boot().disk))
+    await simulation.finish(wal.append({ entries: [entry(1)] }))
+    node.disk.faults.push({ operation: 'write', code: 'ENOSPC', times: 1 })
+    await assert.rejects(simulation.finish(wal.append({ entries: [entry(2, 1, 900)] })), { code: 'ENOSPC' })
+    await assert.rejects(simulation.finish(wal.append({ entries: [entry(2)] })), { code: 'ENOSPC' })
+    await simulation.finish(wal.close())
+    if (i % 2 === 0) node.crash()
+    const again = await simulation.finish(open(node.boot().disk))
+    assert.deepEqual(again.recovered.entries[0], entry(1))
+    const next = again.recovered.entries.length + 1
+    await simulation.finish(again.wal.append({ entries: [entry(next)] }))
+    await simulation.finish(again.wal.close())
+    node.crash()
+    const last = await simulation.finish(open(node.boot().disk))
+    assert.deepEqual(last.recovered.entries.at(-1), entry(next))
+  }
+})

@@ -1,7 +1,7 @@
 import { Simulation } from './simulation.ts'
 
 export { SeededRandom } from './random.ts'
-export { SimDisk } from './sim-disk.ts'
+export { isInjected, SimDisk } from './sim-disk.ts'
 export type { DiskFault } from './sim-disk.ts'
 export { SimNetwork } from './sim-network.ts'
 export type { NetworkWeather } from './sim-network.ts'

@@ -12,12 +12,30 @@ interface NameChange {
   readonly apply: (names: Map<string, SimFile>) => void
 }
 
+type Call = <T>(
+  operation: DiskOperation,
+  path: string,
+  work: () => T,
+  late?: () => void,
+  failing?: () => void,
+) => Promise<T>
+
 export interface DiskFault {
   readonly operation: DiskOperation
   readonly code: string
   readonly path?: RegExp
   /** How often; default for ever. */
   times?: number
+  /** So many calls that match go well before. */
+  after?: number
+}
+
+/** True if one of a disk's `faults` is behind the error. */
+export function isInjected(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause instanceof DiskError && cause.message.startsWith('injected ')) return true
+  }
+  return false
 }
 
 /**
@@ -83,14 +101,23 @@ export class SimDisk {
   boot(): Disk {
     const boot = ++this.#boot
     /** Does it now, answers later, unless the machine has crashed by then. */
-    const call = <T>(operation: DiskOperation, path: string, work: () => T, late?: () => void): Promise<T> =>
+    const call: Call = <T>(
+      operation: DiskOperation,
+      path: string,
+      work: () => T,
+      late?: () => void,
+      failing?: () => void,
+    ): Promise<T> =>
       new Promise((resolve, reject) => {
         if (this.#boot !== boot) return
         const fault = this.#fault(operation, path)
         const changes = operation !== 'open' && operation !== 'read'
         let answer: () => void
         try {
-          if (fault) throw new DiskError(fault.code, path)
+          if (fault) {
+            failing?.()
+            throw new DiskError(fault.code, path, { message: `injected ${fault.code}: ${path}` })
+          }
           const value = work()
           answer = () => {
             late?.()
@@ -150,8 +177,11 @@ export class SimDisk {
     const fault = this.faults.find(
       (it) => it.operation === operation && it.times !== 0 && (it.path?.test(path) ?? true),
     )
+    if (fault?.after !== undefined && fault.after > 0) {
+      fault.after--
+      return undefined
+    }
     if (fault?.times !== undefined) fault.times--
-    if (fault?.operation === 'sync') this.#names.get(path)?.failSync()
     return fault
   }
 
@@ -225,12 +255,7 @@ export class SimDisk {
     })
   }
 
-  #handle(
-    path: string,
-    file: SimFile,
-    durable: boolean,
-    call: <T>(operation: DiskOperation, path: string, work: () => T, late?: () => void) => Promise<T>,
-  ): DiskFile {
+  #handle(path: string, file: SimFile, durable: boolean, call: Call): DiskFile {
     const sync = async (): Promise<void> => {
       let done = () => {}
       await call(
@@ -240,17 +265,24 @@ export class SimDisk {
           done = file.beginSync()
         },
         () => done(),
+        () => file.failSync(),
       )
     }
     return {
       read: (buffer, position) => call('read', path, () => file.read(buffer, position)),
       write: async (chunks, position) => {
-        await call('write', path, () => {
-          const bytes = Buffer.concat(chunks)
+        const bytes = Buffer.concat(chunks)
+        const work = () => {
           const growth = Math.max(0, position + bytes.length - file.size)
           if (growth > 0 && this.usedBytes + growth > this.capacityBytes) throw new DiskError('ENOSPC', path)
           file.write(bytes, position)
-        })
+        }
+        // A write that fails has written some of it.
+        const failing = () => {
+          const written = this.#random.between(0, bytes.length)
+          if (written > 0) file.write(bytes.subarray(0, written), position)
+        }
+        await call('write', path, work, undefined, failing)
         if (durable) await sync()
       },
       sync,
