@@ -1,5 +1,6 @@
-import { prefersProtobuf } from './encoding/negotiation.ts'
+import { statusMedia } from './encoding/negotiation.ts'
 import { protobufValue } from './encoding/protobuf-encoder.ts'
+import { yamlText } from './encoding/yaml-text.ts'
 import type { ApiError } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { goJson, statusOf } from './status.ts'
@@ -9,9 +10,14 @@ export function writeStatus(exchange: Exchange, failure: ApiError): void {
   const retryAfter = failure.details?.retryAfterSeconds
   const status = statusOf(failure)
   const headers = retryAfter ? { 'Retry-After': String(retryAfter) } : undefined
-  const message = prefersProtobuf(exchange.headers['accept']) ? protobufValue({ ...status }) : undefined
+  const media = statusMedia(exchange.headers['accept'])
+  const message = media === 'protobuf' ? protobufValue({ ...status }) : undefined
   if (message !== undefined) {
     exchange.reply.send(failure.code, 'application/vnd.kubernetes.protobuf', message, headers)
+    return
+  }
+  if (media === 'yaml') {
+    exchange.reply.send(failure.code, 'application/yaml', yamlText(status), headers)
     return
   }
   exchange.reply.send(

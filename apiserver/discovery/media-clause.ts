@@ -30,3 +30,12 @@ export function acceptClauses(header: string | undefined): readonly MediaClause[
 export function acceptsJson({ type }: MediaClause): boolean {
   return type === 'application/json' || type === 'application/*' || type === '*/*'
 }
+
+/** The formats of plain discovery and of objects alike. */
+export const plainMediaTypes = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf'] as const
+export type PlainMediaType = (typeof plainMediaTypes)[number]
+
+/** The format a clause asks for; undefined when it is none of ours. */
+export function plainMediaType(clause: MediaClause): PlainMediaType | undefined {
+  return acceptsJson(clause) ? 'application/json' : plainMediaTypes.find((type) => type === clause.type)
+}

@@ -75,13 +75,13 @@ export function watchContentType(format: AnswerFormat): string {
   return format.media === 'protobuf' ? `${format.contentType};stream=watch` : format.contentType
 }
 
-/** Whether a Status, which answers any request, is wanted in protobuf: by the first clause that names a known format. */
-export function prefersProtobuf(accept: string | undefined): boolean {
+/** In what a Status, which answers any request, is wanted: by the first clause that names a known format; else JSON. */
+export function statusMedia(accept: string | undefined): AnswerFormat['media'] {
   for (const clause of acceptClauses(accept)) {
     const type = mediaType(clause, 'object')
-    if (type !== undefined) return mediaOf[type] === 'protobuf'
+    if (type !== undefined) return mediaOf[type]
   }
-  return false
+  return 'json'
 }
 
 function transformation(clause: MediaClause, use: 'object' | 'value' | 'watch'): AnswerFormat['as'] | undefined {
