@@ -51,8 +51,9 @@ console.log(address, plane.server, plane.kubeconfig, plane.startMilliseconds, St
 await plane.stop()
 `
   writeFileSync(join(home, 'program.ts'), program)
-  const flags = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', '--types', '', 'program.ts']
-  await run(join(root, 'node_modules/.bin/tsc'), ['--ignoreConfig', '--lib', 'es2023,dom', ...flags])
+  const node = ['--typeRoots', join(root, 'node_modules/@types'), '--types', 'node']
+  const flags = ['--ignoreConfig', '--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2023', ...node]
+  await run(join(root, 'node_modules/.bin/tsc'), [...flags, 'program.ts'])
 })
 
 test('the command of the package says its version', async () => {
