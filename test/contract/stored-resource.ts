@@ -14,6 +14,19 @@ const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
 const partial = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
 const partialList = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'
 
+const createdByPut = new Set([
+  '/endpoints',
+  '/events',
+  '/limitranges',
+  '/services',
+  'coordination.k8s.io/leases',
+  'events.k8s.io/events',
+  'rbac.authorization.k8s.io/clusterrolebindings',
+  'rbac.authorization.k8s.io/clusterroles',
+  'rbac.authorization.k8s.io/rolebindings',
+  'rbac.authorization.k8s.io/roles',
+])
+
 /** Objects of this kind carry what only their creation can set: they cannot be posted back as they were answered. */
 const madeAtCreation = new Set(['batch/jobs'])
 
@@ -62,6 +75,23 @@ async function refusesBadBodies(subject: Subject): Promise<void> {
     unnamed.text,
   )
   await subject.refuses(422, 'Invalid', 'POST', collection, { ...manifest, metadata: {} })
+  if (!resource.namespaced) return
+  const elsewhere = { ...manifest, metadata: { ...manifest.metadata, namespace: 'default' } }
+  const astray = await subject.refuses(400, 'BadRequest', 'POST', collection, elsewhere)
+  const text = 'the namespace of the provided object does not match the namespace sent on the request'
+  assert.equal(astray.json['message'], text)
+}
+
+/** Some kinds are created by a PUT too, kubernetes pkg/registry/<group>/<kind>/strategy.go AllowCreateOnUpdate. */
+async function putsWhatIsNotThere(subject: Subject): Promise<void> {
+  const path = `${subject.path}?dryRun=All`
+  if (!createdByPut.has(keyOf(subject.resource))) {
+    await subject.refuses(404, 'NotFound', 'PUT', path, subject.manifest)
+    return
+  }
+  const { json } = await subject.expect(201, 'PUT', path, subject.manifest)
+  assert.equal(json.metadata.name, subject.name)
+  await subject.refuses(404, 'NotFound', 'GET', subject.path)
 }
 
 async function dryRunCreates(subject: Subject): Promise<void> {
@@ -209,6 +239,20 @@ async function unchangedWritesChangeNothing(subject: Subject): Promise<void> {
   const failing = [{ op: 'test', path: '/metadata/name', value: 'another' }]
   await subject.refuses(422, 'Invalid', 'PATCH', path, failing, { contentType: jsonPatch })
   await subject.refuses(415, 'UnsupportedMediaType', 'PATCH', path, {}, { contentType: 'application/json' })
+}
+
+/** What `kubectl replace -f` sends a second time: the object without what the server filled in. */
+async function takesManifestsAgain(subject: Subject): Promise<void> {
+  const { manifest, path, resource, resourceVersion } = subject
+  const body = { ...manifest, metadata: { ...manifest.metadata, resourceVersion } }
+  if (madeAtCreation.has(keyOf(resource))) {
+    const { json } = await subject.refuses(422, 'Invalid', 'PUT', path, body)
+    assert.match(String(json['message']), /field is immutable/)
+    return
+  }
+  assert.deepEqual(await subject.unchanged('PUT', path, body), subject.object)
+  assert.deepEqual(await subject.unchanged('PATCH', path, manifest, mergePatch), subject.object)
+  assert.deepEqual(await subject.unchanged('PATCH', path, manifest, strategicPatch), subject.object)
 }
 
 async function changesMakeRevisions(subject: Subject): Promise<void> {
@@ -387,7 +431,11 @@ async function deletesAndReturns(subject: Subject): Promise<void> {
   const { json } = await subject.expect(200, 'GET', path)
   assert.notEqual(json.metadata.uid, object.metadata.uid)
   assert.deepEqual(withoutTraces(json), withoutTraces(object), 'protobuf carries all of the object')
-  await subject.expect(200, 'DELETE', `${path}?propagationPolicy=Background`)
+  const options = { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: 'Background' }
+  const other = { ...options, preconditions: { uid: object.metadata.uid } }
+  await subject.refuses(409, 'Conflict', 'DELETE', path, other)
+  const own = { ...options, apiVersion: groupVersionOf(resource), preconditions: { uid: json.metadata.uid } }
+  await subject.expect(200, 'DELETE', path, own)
 }
 
 /** What every creation sets anew. */
@@ -408,7 +456,7 @@ async function watchShowsEverything(subject: Subject): Promise<void> {
   const name = encodeURIComponent(subject.name)
   const query = `watch=true&resourceVersion=${subject.before}&fieldSelector=metadata.name%3D${name}&timeoutSeconds=10`
   const url = `${subject.collection}?${query}`
-  const events = await untilDeleted(subject, url)
+  const events = await untilType(subject, url, 'DELETED')
   const { length } = subject.changes
   const seen = events.map(({ type, object }) => ({ type, resourceVersion: object.metadata.resourceVersion }))
   assert.deepEqual(seen.slice(0, length), subject.changes)
@@ -423,7 +471,7 @@ async function watchShowsEverything(subject: Subject): Promise<void> {
     [...new Set(revisions)].sort((a, b) => a - b),
   )
 
-  const tables = await untilDeleted(subject, url, table)
+  const tables = await untilType(subject, url, 'DELETED', table)
   assert.equal(tables.length, events.length)
   tables.forEach(({ object }, index) => {
     const { kind, columnDefinitions, rows } = object as unknown as Partial<Table>
@@ -438,16 +486,48 @@ async function watchShowsEverything(subject: Subject): Promise<void> {
   )
 }
 
-async function untilDeleted(subject: Subject, url: string, accept?: string): Promise<readonly WatchLine[]> {
+/** A watch that begins with what there is: each object as ADDED, then a bookmark that says so. */
+async function streamsInitialState(subject: Subject): Promise<void> {
+  const { collection, name, object, resource } = subject
+  const options = 'sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=10'
+  const url = `${collection}?watch=true&${options}&fieldSelector=metadata.name%3D${encodeURIComponent(name)}`
+  const [added, bookmark, ...more] = await untilType(subject, url, 'BOOKMARK')
+  assert.deepEqual(added, { type: 'ADDED', object })
+  assert.equal(bookmark?.type, 'BOOKMARK')
+  const { kind, apiVersion, metadata } = bookmark.object
+  assert.deepEqual([kind, apiVersion], [resource.kind, groupVersionOf(resource)])
+  assert.deepEqual(metadata.annotations, { 'k8s.io/initial-events-end': 'true' })
+  assert.ok(BigInt(metadata.resourceVersion) >= BigInt(subject.resourceVersion))
+  assert.deepEqual(more, [])
+}
+
+async function untilType(
+  subject: Subject,
+  url: string,
+  until: WatchLine['type'],
+  accept?: string,
+): Promise<readonly WatchLine[]> {
   const events: WatchLine[] = []
   const abort = new AbortController()
   const options = { signal: abort.signal, ...(accept !== undefined && { headers: { accept } }) }
   for await (const event of watch(subject.base, url, options)) {
     events.push(event)
-    if (event.type === 'DELETED' || event.type === 'ERROR') break
+    if (event.type === until || event.type === 'ERROR') break
   }
   abort.abort()
   return events
+}
+
+async function pages(subject: Subject, names: readonly string[]): Promise<void> {
+  const first = await subject.expect(200, 'GET', `${subject.collection}?limit=1`)
+  const { continue: token, remainingItemCount, resourceVersion } = first.json.metadata
+  assert.equal(typeof token, 'string')
+  assert.equal(remainingItemCount, names.length - 1)
+  const rest = await subject.expect(200, 'GET', `${subject.collection}?limit=5&continue=${token}`)
+  assert.equal(rest.json.metadata.resourceVersion, resourceVersion)
+  assert.equal(rest.json.metadata.continue, undefined)
+  const seen = [...first.json.items, ...rest.json.items].map((item) => item.metadata.name)
+  assert.deepEqual(seen, [...names].sort())
 }
 
 async function deletesCollections(subject: Subject): Promise<void> {
@@ -458,6 +538,7 @@ async function deletesCollections(subject: Subject): Promise<void> {
   const labels = { chosen: subject.namespace || 'yes' }
   await subject.expect(201, 'POST', collection, { ...chosen, metadata: { ...chosen.metadata, labels } })
   await subject.expect(201, 'POST', collection, other)
+  if (resource.namespaced) await pages(subject, [chosen.metadata.name, other.metadata.name])
   const query = `labelSelector=chosen&propagationPolicy=Background`
   const { json } = await subject.expect(200, 'DELETE', `${collection}?${query}`)
   assert.equal(json.kind, `${resource.kind}List`)
@@ -475,12 +556,15 @@ async function deletesCollections(subject: Subject): Promise<void> {
 export const storedResourceSteps: readonly Step[] = [
   refusesWhatIsNotThere,
   refusesBadBodies,
+  putsWhatIsNotThere,
   dryRunCreates,
   creates,
   lists,
   answersInOtherForms,
   speaksProtobuf,
+  streamsInitialState,
   unchangedWritesChangeNothing,
+  takesManifestsAgain,
   changesMakeRevisions,
   dryRunsStoreNothing,
   keepsStatusApart,
