@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { createNodeEnv } from '../raft/env-node.ts'
 import { resourceGroups, resources } from '../schemas/index.ts'
-import { type EmbeddedStore, type Env, openEmbeddedStore, type Store, type Timer } from '../storage/index.ts'
+import { type EmbeddedStore, type Env, openEmbeddedStore, type Timer } from '../storage/index.ts'
 import { bearerTokens, clientCertificates, loopbackListener } from './authentication/authenticator.ts'
 import { builtInAuthorizer } from './authorization/built-in-authorizer.ts'
 import { bootstrap } from './bootstrap.ts'
@@ -24,6 +24,9 @@ import { hostInUrl } from './ip-address.ts'
 import { curlrcText, type KubeconfigEntry, KubeconfigError, kubeconfigText } from './kubeconfig.ts'
 import type { LogLevel } from './logger.ts'
 import { createLogger } from './logger.ts'
+import { processMetrics } from './metrics/process-metrics-node.ts'
+import { RequestMetrics } from './metrics/request-metrics.ts'
+import { measureStore, storedObjects } from './metrics/store-metrics.ts'
 import { OptionsError, type Settings } from './options.ts'
 import { createPaths } from './paths.ts'
 import { assertReplaceable, inspectDataDir } from './start-traces-node.ts'
@@ -249,11 +252,13 @@ interface Api {
 function createApi(options: {
   readonly settings: Settings
   readonly env: Env
-  readonly store: Store
+  readonly store: EmbeddedStore
   readonly serverAddress: string
 }): Api {
-  const { env, store } = options
+  const { env } = options
   const registry = createResourceRegistry({ resources: resources(), strategyFor })
+  const { store, metric } = measureStore(options.store, { clock: env.clock, registry })
+  const requests = new RequestMetrics({ clock: env.clock, registry })
   const cache = createObjectCache({ store, registry, env, log: env.log.child({ part: 'cache' }) })
   const responder = createResponder({ env, registry })
   const services = { env, store, cache, responder, registry }
@@ -267,12 +272,13 @@ function createApi(options: {
   const checks: readonly HealthCheck[] = [
     { name: 'ping', on: everywhere, problem: () => undefined },
     { name: 'log', on: everywhere, problem: () => undefined },
-    { name: 'etcd', on: everywhere, problem: storeHealth(env, store) },
+    { name: 'etcd', on: everywhere, problem: storeHealth(env, options.store) },
     { name: 'informer-sync', on: ['readyz'], problem: started },
     { name: 'poststarthook/start-system-namespaces-controller', on: everywhere, problem: started },
     { name: 'shutdown', on: ['readyz'], problem: () => (stopping ? 'process is shutting down' : undefined) },
   ]
   const api = { groups: resourceGroups(), resources: resources() }
+  const metrics = [...requests.all, metric, ...storedObjects(cache, registry, store), ...processMetrics()]
   const dispatcher = createDispatcher({
     env,
     registry,
@@ -284,7 +290,9 @@ function createApi(options: {
       checks,
       discovery: new DiscoveryPaths({ api, serverAddress: options.serverAddress }),
       api,
+      metrics: () => metrics.map((each) => each.text()).join(''),
     }),
+    metrics: requests,
     requestTimeoutMs: options.settings.requestTimeoutMs,
   })
   return {

@@ -9,6 +9,7 @@ import { InFlight } from './filters/in-flight.ts'
 import { guardLoopback } from './filters/loopback-guard.ts'
 import { requestSignal } from './filters/request-signal.ts'
 import { Warnings } from './filters/warnings.ts'
+import type { RequestMetrics } from './metrics/request-metrics.ts'
 import {
   hasTrailingPath,
   isLongRunning,
@@ -53,6 +54,7 @@ export function createDispatcher(options: {
   readonly paths: PathHandler
   readonly requestTimeoutMs: number
   readonly inFlight?: InFlight
+  readonly metrics?: RequestMetrics
 }): Dispatcher {
   const { env, registry, authorizer } = options
   const authenticate = authenticateWith(options.authenticators)
@@ -119,6 +121,7 @@ export function createDispatcher(options: {
     const info = requestInfo(exchange.method, target)
     if (refusing && !isHealthPath(info.path)) throw shuttingDown()
     const longRunning = isLongRunning(info)
+    options.metrics?.begin(info, exchange, { longRunning, dryRun: target.query.has('dryRun') })
     const deadline = deadlineOf(info, target.query, options.requestTimeoutMs)
     const user = authenticate(exchange)
 

@@ -39,6 +39,8 @@ export interface HttpReply extends ApiReply {
   readonly started: boolean
   /** Nothing more will be written: ended, cut, or the client went away. */
   readonly finished: boolean
+  /** Of the answer that was begun; 0 while there is none. */
+  readonly status: number
   /** Calls back once, when `finished` becomes true; at once if it is. */
   onFinished(run: () => void): void
   /** Cuts the stream (HTTP/2) or connection (HTTP/1.1) so that the client sees a broken answer. */

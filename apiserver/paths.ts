@@ -14,6 +14,8 @@ export function createPaths(options: {
   readonly discovery: DiscoveryPaths
   readonly api: ServedApi
   readonly env: Env
+  /** The text of /metrics. */
+  readonly metrics: () => string
 }): PathHandler {
   const openapi = new OpenApiPaths(options)
   const unhealthy = (endpoint: string, why: string): void => options.env.log.warn({ why }, `${endpoint} check failed`)
@@ -26,6 +28,11 @@ export function createPaths(options: {
     if (path === '/version' || path === '/version/') {
       if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed()
       reply.send(200, 'application/json', goJson(versionInfo(), 2))
+      return true
+    }
+    if (path === '/metrics') {
+      if (request.method !== 'GET' && request.method !== 'HEAD') throw methodNotAllowed()
+      reply.send(200, 'text/plain; version=0.0.4; charset=utf-8', options.metrics())
       return true
     }
     if (await serveHealth({ checks: options.checks, onFailure: unhealthy }, request, reply)) return true
@@ -43,5 +50,5 @@ function allPaths({ api, checks }: { readonly api: ServedApi; readonly checks: r
     `/${endpoint}`,
     ...checks.filter((check) => check.on.includes(endpoint)).map(({ name }) => `/${endpoint}/${name}`),
   ])
-  return ['/api', '/api/v1', '/apis', ...groups, ...health, '/openapi/v2', '/openapi/v3', '/version'].sort()
+  return ['/api', '/api/v1', '/apis', ...groups, ...health, '/metrics', '/openapi/v2', '/openapi/v3', '/version'].sort()
 }

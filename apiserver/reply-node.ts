@@ -35,6 +35,9 @@ export function createReply(response: NodeResponse, head: boolean): HttpReply {
     get finished() {
       return finished
     },
+    get status() {
+      return started ? response.statusCode : 0
+    },
     setHeader(name, value) {
       if (response.headersSent || finished) return
       response.setHeader(name, typeof value === 'string' ? value : [...value])
