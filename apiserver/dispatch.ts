@@ -1,5 +1,6 @@
 import type { Env } from '../storage/index.ts'
 import { authenticateWith, type Authenticator, mastersGroup } from './authentication/authenticator.ts'
+import { actingUser } from './authentication/impersonation.ts'
 import { type Attributes, type Authorizer, forbiddenText } from './authorization/authorizer.ts'
 import { ApiError, badRequest, forbidden, methodNotAllowed, noSuchResource } from './errors.ts'
 import type { Exchange, ExchangeHandler } from './exchange.ts'
@@ -43,7 +44,7 @@ export interface Dispatcher {
 
 /**
  * The filters of every request, outermost first: audit id and cache headers, panic recovery, request info, deadline,
- * authentication, flow control, authorization, handler (kubernetes/apiserver server/config.go DefaultBuildHandlerChain).
+ * authentication, impersonation, flow control, authorization, handler (kubernetes/apiserver server/config.go DefaultBuildHandlerChain).
  */
 export function createDispatcher(options: {
   readonly env: Env
@@ -123,7 +124,7 @@ export function createDispatcher(options: {
     const longRunning = isLongRunning(info)
     options.metrics?.begin(info, exchange, { longRunning, dryRun: target.query.has('dryRun') })
     const deadline = deadlineOf(info, target.query, options.requestTimeoutMs)
-    const user = authenticate(exchange)
+    const user = actingUser(exchange, authenticate(exchange), authorizer)
 
     const leave = longRunning || user.groups.includes(mastersGroup) ? nothing : inFlight.enter(isMutating(info))
     if (leave === undefined) throw tooManyRequests()

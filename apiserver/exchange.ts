@@ -18,6 +18,8 @@ export interface Exchange {
   readonly target: string
   /** Names in lower case; several values of one name are joined with ", ". */
   readonly headers: Readonly<Record<string, string | undefined>>
+  /** Each value of a header that may be given several times, in order; a comma inside one does not split it. */
+  values(name: string): readonly string[]
   /** Which listener took it: TLS, or plain HTTP on loopback. */
   readonly listener: 'secure' | 'loopback'
   readonly peer: PeerCertificate | undefined

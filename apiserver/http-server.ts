@@ -168,6 +168,7 @@ export async function listen(options: {
       method: request.method ?? 'GET',
       target: (request as { apiTarget?: string }).apiTarget ?? request.url ?? '/',
       headers: joined(request.headers),
+      values: (name) => valuesOf(request.rawHeaders, name),
       listener: options.secure ? 'secure' : 'loopback',
       peer: options.secure ? peerOf(socket as TLSSocket) : undefined,
       signal: aborted.signal,
@@ -273,6 +274,11 @@ function readPeer(socket: TLSSocket): PeerCertificate | undefined {
   const list = (value: string | string[] | undefined): string[] =>
     value === undefined ? [] : typeof value === 'string' ? [value] : value
   return { commonName: list(subject['CN'])[0] ?? '', organizations: list(subject['O']), trusted: socket.authorized }
+}
+
+/** @param raw - Names and values in turn, as received. */
+function valuesOf(raw: readonly string[], name: string): string[] {
+  return raw.filter((_, index) => index % 2 === 1 && raw[index - 1]?.toLowerCase() === name)
 }
 
 function joined(headers: NodeRequest['headers']): Record<string, string | undefined> {

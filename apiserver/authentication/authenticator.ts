@@ -12,12 +12,13 @@ export interface Authenticator {
 }
 
 export const authenticatedGroup = 'system:authenticated'
+export const unauthenticatedGroup = 'system:unauthenticated'
 export const mastersGroup = 'system:masters'
 
 export const anonymous: UserInfo = {
   name: 'system:anonymous',
   uid: '',
-  groups: ['system:unauthenticated'],
+  groups: [unauthenticatedGroup],
   extra: {},
 }
 

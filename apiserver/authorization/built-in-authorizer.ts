@@ -1,4 +1,4 @@
-import { authenticatedGroup, mastersGroup } from '../authentication/authenticator.ts'
+import { authenticatedGroup, mastersGroup, unauthenticatedGroup } from '../authentication/authenticator.ts'
 import type { UserInfo } from '../types.ts'
 import type { Attributes, Authorizer, NonResourceRule, ResourceRule } from './authorizer.ts'
 
@@ -18,7 +18,7 @@ const everything: Grant = {
 const grants: readonly Grant[] = [
   everything,
   {
-    groups: [authenticatedGroup, 'system:unauthenticated'],
+    groups: [authenticatedGroup, unauthenticatedGroup],
     resourceRules: [],
     nonResourceRules: [{ verbs: ['get'], nonResourceURLs: ['/healthz', '/livez', '/readyz', '/version', '/version/'] }],
   },
