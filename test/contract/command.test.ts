@@ -22,6 +22,8 @@ import test, { type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { crc32 } from 'node:zlib'
 import { parse } from 'yaml'
+import { enabledControllers } from '../../apiserver/controllers/controller-names.ts'
+import { type Flags, OptionsError, settingsOfFlags } from '../../apiserver/options.ts'
 import { adminAgent, call, configMap, startProcess } from '../control-plane.ts'
 
 const command = fileURLToPath(new URL('../../apiserver/main.js', import.meta.url))
@@ -74,33 +76,67 @@ async function refused(args: readonly string[], code: number, ...patterns: reado
   for (const pattern of patterns) assert.match(result.errors, pattern)
 }
 
+type Refusal = readonly [args: readonly string[], ...patterns: readonly RegExp[]]
+
 test('a flag that cannot be is refused by its name, its value and what would do, with nothing on disk', async (t) => {
   const dataDir = join(directory(t), 'made', 'by', 'nobody')
-  const port = /from 0 to 65535/
-  const cases: readonly (readonly [args: readonly string[], ...patterns: readonly RegExp[]])[] = [
+  const cases: readonly Refusal[] = [
     [['--nope'], /--nope/, /trireme up --help/],
     [['stray'], /"stray"/],
     [['--bind-address'], /--bind-address/, /trireme up --help/],
-    [['--bind-address', 'localhost'], /--bind-address/, /"localhost"/, /IP address/],
-    [['--secure-port', '70000'], /--secure-port/, /"70000"/, port],
-    [['--secure-port', '0x10'], /--secure-port/, /"0x10"/, port],
-    [['--http-port', '-1'], /--http-port/, /"-1"/, port],
-    [['--http-port', '7001', '--secure-port', '7001'], /--http-port/, /--secure-port/, /7001/],
-    [['--replicas', '2'], /--replicas/, /"2"/, /1 or 3/],
-    [['--etcd-compaction-interval', '10ms'], /--etcd-compaction-interval/, /10ms/, /from 1s/],
-    [['--etcd-compaction-interval', 'x'], /--etcd-compaction-interval/, /"x"/, /5m/],
-    [['--request-timeout', 'soon'], /--request-timeout/, /"soon"/, /30s/],
-    [['--request-timeout', '0s'], /--request-timeout/, /0ms/, /from 1s/],
-    [['--log-level', 'loud'], /--log-level/, /"loud"/, /debug/],
+    [['--secure-port', '70000'], /--secure-port/, /"70000"/, /from 0 to 65535/],
     [['--output', 'xml'], /--output/, /"xml"/, /text or json/],
-    [['--controllers', 'nope-controller'], /--controllers/, /"nope-controller"/, /namespace-controller/],
-    [['--kubeconfig', ''], /--kubeconfig/, /empty/],
     [['--kubeconfig', '/'], /--kubeconfig/, /is a directory/],
   ]
   for (const [args, ...patterns] of cases) await refused(['--data-dir', dataDir, ...args], 2, ...patterns)
-  await refused(['--data-dir', ''], 2, /--data-dir/, /empty/)
   await refused(['--data-dir', join(command, 'below')], 2, /--data-dir/, /not a directory/)
   assert.ok(!existsSync(join(dataDir, '..', '..')))
+})
+
+test('so is every value of every flag, in one line', () => {
+  const port = /from 0 to 65535/
+  const cases: readonly (readonly [flags: Flags, ...patterns: readonly RegExp[]])[] = [
+    [{ dataDir: '' }, /--data-dir/, /empty/],
+    [{ bindAddress: 'localhost' }, /--bind-address/, /"localhost"/, /IP address/],
+    [{ bindAddress: '1.2.3' }, /--bind-address/, /"1.2.3"/, /IP address/],
+    [{ bindAddress: '[::1]' }, /--bind-address/, /IP address/],
+    [{ securePort: '0x10' }, /--secure-port/, /"0x10"/, port],
+    [{ securePort: '' }, /--secure-port/, /""/, port],
+    [{ httpPort: '-1' }, /--http-port/, /"-1"/, port],
+    [{ httpPort: '7001', securePort: '7001' }, /--http-port/, /--secure-port/, /7001/],
+    [{ kubeconfig: '' }, /--kubeconfig/, /empty/],
+    [{ replicas: '2' }, /--replicas/, /"2"/, /1 or 3/],
+    [{ etcdCompactionInterval: '10ms' }, /--etcd-compaction-interval/, /10ms/, /from 1s/],
+    [{ etcdCompactionInterval: 'x' }, /--etcd-compaction-interval/, /"x"/, /5m/],
+    [{ requestTimeout: 'soon' }, /--request-timeout/, /"soon"/, /30s/],
+    [{ requestTimeout: '0s' }, /--request-timeout/, /0ms/, /from 1s/],
+    [{ logLevel: 'loud' }, /--log-level/, /"loud"/, /debug/],
+    [{ controllers: 'nope-controller' }, /--controllers/, /"nope-controller"/, /namespace-controller/],
+    [{ controllers: '' }, /--controllers/, /""/],
+  ]
+  for (const [flags, ...patterns] of cases) {
+    assert.throws(
+      () => settingsOfFlags(flags),
+      (error: unknown) => {
+        assert.ok(error instanceof OptionsError)
+        for (const pattern of [/^[^\n]+$/, ...patterns]) assert.match(error.message, pattern)
+        return true
+      },
+      JSON.stringify(flags),
+    )
+  }
+})
+
+test('--controllers reads as that of kube-controller-manager', () => {
+  const enabled = (text: string): string[] => [
+    ...enabledControllers(settingsOfFlags({ controllers: text }).controllers),
+  ]
+  const all = ['namespace-controller']
+  for (const text of ['*', 'namespace-controller', 'namespace', '*, namespace'])
+    assert.deepEqual(enabled(text), all, text)
+  for (const text of ['-namespace-controller', '*,-namespace', '-namespace,namespace']) {
+    assert.deepEqual(enabled(text), [], text)
+  }
 })
 
 test('--help names every flag, --version is one line, no command is an error', async () => {
@@ -398,6 +434,16 @@ test('a second signal ends the process at once, with exit code 1, and the next s
   const kept = await call(next.http, 'GET', `${path}/kept`)
   assert.equal(await next.stop(), 0)
   assert.equal(kept.json.metadata.uid, made.json.metadata.uid)
+})
+
+test('one Ctrl-C that comes twice, as under npm, is one: the stop runs to its end', async (t) => {
+  const dataDir = join(directory(t), 'data')
+  const plane = await startProcess({ dataDir })
+  const exited = plane.stop()
+  plane.process.kill('SIGINT')
+  assert.equal(await exited, 0)
+  const locks = readdirSync(dataDir).filter((name) => name.startsWith('LOCK'))
+  assert.deepEqual(locks, [], 'the data directory was let go')
 })
 
 test('a signal during the start ends it, and a reader that has gone away does not', async (t) => {
