@@ -10,6 +10,7 @@ import { InFlight } from './filters/in-flight.ts'
 import { guardLoopback } from './filters/loopback-guard.ts'
 import { requestSignal } from './filters/request-signal.ts'
 import { Warnings } from './filters/warnings.ts'
+import { watchLastBytesMs } from './http-limits.ts'
 import type { RequestMetrics } from './metrics/request-metrics.ts'
 import {
   hasTrailingPath,
@@ -156,7 +157,7 @@ export function createDispatcher(options: {
       else if (!(await options.paths(request, reply))) writeNotFound(exchange)
       if (!exchange.reply.started && !exchange.reply.finished) throw new Error(`no answer to ${info.verb} ${info.path}`)
       // a stream goes on after its handler returned: it holds its slot and its signal until its last byte is out
-      await new Promise<void>((resolve) => exchange.reply.onFinished(resolve))
+      await finished(exchange, longRunning ? watchLastBytesMs : undefined)
     } catch (error) {
       // what a handler says about its aborted calls is noise when the deadline was the cause
       if (scoped.expired) return
@@ -166,6 +167,13 @@ export function createDispatcher(options: {
       scoped.release()
       leave()
     }
+  }
+
+  /** Resolves when the answer is out. @param limitMs - Longest wait; then it is cut. Others have their deadline. */
+  async function finished({ reply }: Exchange, limitMs: number | undefined): Promise<void> {
+    const limit = limitMs === undefined ? undefined : env.scheduler.after(limitMs, () => reply.destroy())
+    await new Promise<void>((resolve) => reply.onFinished(resolve))
+    limit?.cancel()
   }
 
   function authorize(info: RequestInfo, user: UserInfo, exchange: Exchange): void {

@@ -52,6 +52,9 @@ export const requestTimesCheckMs = 10_000
 /** How long the rest of a body is read and dropped after its request was answered. Beyond: cut. */
 export const refusedBodyDrainMsMax = 10_000
 
+/** A watch that has ended gets this long to hand over its last bytes. Beyond: cut. */
+export const watchLastBytesMs = 10_000
+
 /** Warnings of one answer, and characters of one warning (kubernetes/apiserver endpoints/filters/warning.go). Beyond: dropped, cut. */
 export const warningsMax = 64
 export const warningLengthMax = 256

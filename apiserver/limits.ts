@@ -44,8 +44,15 @@ export const sliceMs = 6
  * reads on from the resource's history, or is told 410 when that has moved past it.
  */
 export const watchBufferedBytesMax = 256 * 1024
-/** Frames gathered into one socket write. */
+/**
+ * A watcher that had to stop there and has not drained after so long is cut off, like a client that went away: it comes
+ * again from the last revision it has read.
+ */
+export const watchStallMs = 10_000
+/** Frames gathered into one socket write: a copy for each watcher. */
 export const watchWriteBytes = 64 * 1024
+/** Frames from here on are not gathered: one buffer serves all watchers, however many of them are slow. */
+export const watchSharedFrameBytesMin = 4 * 1024
 /** Bytes of history read from the store at a time for a watch that starts before the window. */
 export const replayBytesMax = 1024 * 1024
 

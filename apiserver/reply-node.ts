@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { Http2ServerResponse } from 'node:http2'
+import { constants, type Http2ServerResponse } from 'node:http2'
 import type { HttpReply } from './exchange.ts'
 import { replyBufferedBytesLow } from './http-limits.ts'
 import type { ByteStream } from './types.ts'
@@ -70,10 +70,18 @@ export function createReply(response: NodeResponse, head: boolean): HttpReply {
   }
 }
 
-/** HTTP/2: resets the stream alone. HTTP/1.1: closes the connection, the only way to say "this answer is broken". */
+/**
+ * HTTP/2: resets the stream alone, with an error code: without one half an answer looks like a whole one. HTTP/1.1:
+ * closes the connection, the only way to say "this answer is broken".
+ */
 export function cutResponse(response: NodeResponse): void {
-  if ('stream' in response) response.stream.destroy()
-  else response.destroy()
+  if (!('stream' in response)) {
+    response.destroy()
+    return
+  }
+  const { stream } = response
+  if (!stream.closed) stream.close(constants.NGHTTP2_INTERNAL_ERROR)
+  stream.destroy()
 }
 
 /**

@@ -80,8 +80,14 @@ export async function startProcess(options: StartOptions = {}): Promise<ControlP
   }
 }
 
-/** A client certificate dispatcher for the secure port. */
-export function adminAgent(plane: { readonly dataDir: string }, options: { readonly allowH2?: boolean } = {}): Agent {
+export interface Credentials {
+  readonly ca: Buffer
+  readonly cert: Buffer
+  readonly key: Buffer
+}
+
+/** What curlrc names: the authority to believe and the administrator's client certificate. */
+export function adminCredentials(plane: { readonly dataDir: string }): Credentials {
   const settings = new Map(
     readFileSync(join(plane.dataDir, 'curlrc'), 'utf8')
       .split('\n')
@@ -90,8 +96,13 @@ export function adminAgent(plane: { readonly dataDir: string }, options: { reado
       .map((match) => [match[1] as string, match[2] as string]),
   )
   const read = (name: string): Buffer => readFileSync(settings.get(name) as string)
+  return { ca: read('cacert'), cert: read('cert'), key: read('key') }
+}
+
+/** A client certificate dispatcher for the secure port. */
+export function adminAgent(plane: { readonly dataDir: string }, options: { readonly allowH2?: boolean } = {}): Agent {
   return new Agent({
-    connect: { ca: read('cacert'), cert: read('cert'), key: read('key'), allowH2: options.allowH2 ?? false },
+    connect: { ...adminCredentials(plane), allowH2: options.allowH2 ?? false },
     headersTimeout: 0,
     bodyTimeout: 0,
   })
@@ -201,7 +212,10 @@ export async function* watch(
   }
 }
 
-export const configMap = (name: string, data: Record<string, string> = {}): object => ({
+export const configMap = (
+  name: string,
+  data: Record<string, string> = {},
+): { readonly metadata: { readonly name: string }; readonly [field: string]: unknown } => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
   metadata: { name },

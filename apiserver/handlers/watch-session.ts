@@ -11,6 +11,9 @@ import {
   bookmarkPeriodMs,
   sliceMs,
   watchBufferedBytesMax,
+  watchSharedFrameBytesMin,
+  watchStallMs,
+  watchWriteBytes,
 } from '../limits.ts'
 import { ApiError } from '../errors.ts'
 import { matches, type Selection } from '../selectors/selection.ts'
@@ -28,7 +31,8 @@ export interface WatchTarget {
 
 /**
  * One watch from its head to its end: what it has been sent, its timers, and the bytes it still holds. Nothing is
- * queued for a client that does not read: it leaves the fan-out and reads on from the window when it has drained.
+ * queued for a client that does not read: it leaves the fan-out and reads on from the window when it has drained. One
+ * that takes longer than `watchStallMs` for that is cut off.
  */
 export class WatchSession implements EventReader {
   readonly namespace: string
@@ -143,7 +147,7 @@ export class WatchSession implements EventReader {
     this.#write()
     if (!this.#full) return
     this.#full = false
-    this.#stream.onDrain(() => this.#env.scheduler.soon(() => this.#attachment?.resume()))
+    this.#whenDrained(() => this.#env.scheduler.soon(() => this.#attachment?.resume()))
   }
 
   onEnd(reason: 'expired' | 'closed'): void {
@@ -169,12 +173,23 @@ export class WatchSession implements EventReader {
     this.#onEnded()
   }
 
-  #after(delayMs: number, run: () => void): void {
+  #after(delayMs: number, run: () => void): Timer {
     const timer = this.#env.scheduler.after(delayMs, () => {
       this.#timers.delete(timer)
       run()
     })
     this.#timers.add(timer)
+    return timer
+  }
+
+  /** Calls back when there is room again, or the stream closed: it is cut when the client takes nothing for too long. */
+  #whenDrained(run: () => void): void {
+    const stalled = this.#after(watchStallMs, () => this.#stream.destroy())
+    this.#stream.onDrain(() => {
+      stalled.cancel()
+      this.#timers.delete(stalled)
+      run()
+    })
   }
 
   #planBookmark(): void {
@@ -225,13 +240,34 @@ export class WatchSession implements EventReader {
     this.#pendingBytes += frame.length
   }
 
+  /** Small frames are gathered, which copies them; large ones stay the one buffer that all watchers share. */
   #write(): void {
     const pending = this.#pending
     if (pending.length === 0) return
-    const bytes = pending.length === 1 ? pending[0]! : Buffer.concat(pending, this.#pendingBytes)
     this.#pending = []
     this.#pendingBytes = 0
-    if (!this.#stream.closed) this.#stream.write(bytes)
+    if (pending.length === 1) {
+      this.#stream.write(pending[0]!)
+      return
+    }
+    let small: Uint8Array[] = []
+    let smallBytes = 0
+    const writeSmall = (): void => {
+      if (small.length > 0) this.#stream.write(small.length === 1 ? small[0]! : Buffer.concat(small, smallBytes))
+      small = []
+      smallBytes = 0
+    }
+    for (const frame of pending) {
+      const shared = frame.length >= watchSharedFrameBytesMin
+      if (shared || smallBytes + frame.length > watchWriteBytes) writeSmall()
+      if (shared) {
+        this.#stream.write(frame)
+      } else {
+        small.push(frame)
+        smallBytes += frame.length
+      }
+    }
+    writeSmall()
   }
 
   #drained(): Promise<void> {
@@ -242,7 +278,7 @@ export class WatchSession implements EventReader {
         return
       }
       this.signal.addEventListener('abort', () => resolve(), { once: true })
-      this.#stream.onDrain(resolve)
+      this.#whenDrained(resolve)
     })
   }
 }

@@ -238,6 +238,37 @@ test('a stream counts what a slow reader has not taken, and wakes when it has', 
   client.close()
 })
 
+test('an answer that is cut looks broken to its reader, also when its end was already written', async () => {
+  for (const endFirst of [false, true]) {
+    for (const protocol of ['HTTP/1.1', 'HTTP/2']) {
+      const cut = new Promise<Exchange['reply']>((resolve) => {
+        handle = ({ reply }) => {
+          const stream = reply.stream(200, 'text/plain')
+          // More than connections hold for a reader that does not read.
+          for (let written = 0; written < 64; written += 1) stream.write(Buffer.alloc(1024 * 1024))
+          if (endFirst) stream.end()
+          resolve(reply)
+        }
+      })
+      const client = protocol === 'HTTP/2' ? session() : undefined
+      const source =
+        client?.request({ ':path': '/' }) ??
+        (await new Promise<IncomingMessage>((resolve) => {
+          httpRequest({ host: '127.0.0.1', port: plain.port, agent: false }, resolve).end()
+        }))
+      const reply = await cut
+      const finished = new Promise<void>((resolve) => reply.onFinished(resolve))
+      reply.destroy()
+      await finished
+      const read = async (): Promise<void> => {
+        for await (const piece of source) void piece
+      }
+      await assert.rejects(read(), `${protocol}, ${endFirst ? 'ended' : 'not ended'}`)
+      client?.destroy()
+    }
+  }
+})
+
 test('200 watches and ten 20 MB answers on one HTTP/2 connection to a slow reader are all answered', async () => {
   const answerBytes = 20 * 1024 * 1024
   const chunk = Buffer.alloc(128 * 1024, 'x')

@@ -178,6 +178,51 @@ test('B11 a watcher that does not read holds bounded memory, reads on when it dr
     assert.ok(slow.memory.bufferedBytesMost <= 600 * 1024)
   }))
 
+test('B11 a watcher that takes nothing for ten seconds is cut off; one that drains in time is not', () =>
+  withApi(async (api) => {
+    const stalled = new MemoryReply()
+    const slow = new MemoryReply()
+    const initial = new MemoryReply()
+    for (const { memory } of [stalled, slow, initial]) memory.blocked = true
+    const { done } = api.ask('watch', 'configmaps', { query: 'resourceVersion=1', reply: stalled })
+    api.ask('watch', 'configmaps', { query: 'resourceVersion=1', reply: slow })
+    await settle()
+    const data = 'x'.repeat(100_000)
+    for (let index = 0; index < 10; index++) await api.put('configmaps', configMap(`cm-${index}`, { data }))
+    const listing = api.ask('watch', 'configmaps', { reply: initial })
+    await settle()
+    for (let second = 0; second < 10; second++) {
+      assert.ok(!stalled.memory.closed && !initial.memory.closed, `after ${second} s`)
+      slow.memory.drain()
+      await settle(3)
+      api.env.advance(1_000)
+    }
+    await Promise.all([done, listing.done])
+    assert.ok(stalled.memory.destroyed && initial.memory.destroyed, 'cut, not ended')
+    assert.ok(!slow.memory.closed)
+    assert.equal(lines(slow).length, 10)
+    api.env.advance(60_000)
+    assert.ok(!slow.memory.closed, 'its clock stopped when it drained')
+  }))
+
+test('B11 watchers that do not read share large frames', () =>
+  withApi(async (api) => {
+    const replies = Array.from({ length: 3 }, () => new MemoryReply())
+    for (const reply of replies) {
+      reply.memory.blocked = true
+      api.ask('watch', 'configmaps', { query: 'resourceVersion=1', reply })
+    }
+    await settle()
+    // Both in one turn of the event loop, so in one write of each watcher.
+    const data = 'x'.repeat(10_000)
+    await Promise.all([1, 2].map((index) => api.put('configmaps', configMap(`cm-${index}`, { data }))))
+    await settle()
+    const [first, ...others] = replies.map((reply) => new Set(reply.memory.chunks))
+    assert.equal(first?.size, 2)
+    for (const other of others) assert.deepEqual([...other], [...(first ?? [])], 'the same buffers')
+    for (const other of others) for (const chunk of other) assert.ok(first?.has(chunk))
+  }))
+
 test('B1 a watcher that the window has passed is told 410, never skipped', () =>
   withApi(
     async (api) => {
