@@ -102,7 +102,8 @@ export function adminCredentials(plane: { readonly dataDir: string }): Credentia
 /** A client certificate dispatcher for the secure port. */
 export function adminAgent(plane: { readonly dataDir: string }, options: { readonly allowH2?: boolean } = {}): Agent {
   return new Agent({
-    connect: { ...adminCredentials(plane), allowH2: options.allowH2 ?? false },
+    // However crowded the machine: a handshake takes as long as it takes.
+    connect: { ...adminCredentials(plane), allowH2: options.allowH2 ?? false, timeout: 0 },
     headersTimeout: 0,
     bodyTimeout: 0,
   })

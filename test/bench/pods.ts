@@ -1,12 +1,17 @@
+export interface BenchPod {
+  readonly metadata: { readonly name: string; readonly [field: string]: unknown }
+  readonly [field: string]: unknown
+}
+
 /** Pods of about 2 KB as real controllers make them: what the figures in the README are measured with. */
-export function benchPod(index: number): object {
+export function benchPod(index: number, namespace = 'default'): BenchPod {
   const name = `bench-${String(index).padStart(6, '0')}`
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
       name,
-      namespace: 'default',
+      namespace,
       labels: {
         app: `app-${index % 50}`,
         'pod-template-hash': `h${index % 97}`,
