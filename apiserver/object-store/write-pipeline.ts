@@ -53,7 +53,7 @@ export async function prepareCreate(
   services.fieldManager.update(object, undefined, write.fieldManager)
   if (strategy.tracksGeneration) metadata['generation'] = 1
   strategy.prepareForCreate(object, context)
-  const causes = [...strategy.validate(object), ...validateObjectMeta(object, rulesOf(scope))]
+  const causes = [...validateObjectMeta(object, rulesOf(scope)), ...strategy.validate(object)]
   if (causes.length > 0) throw invalid(groupKind(scope), textAt(metadata, 'name'), causes)
   await services.admission.validate({ ...attributes, name: textAt(metadata, 'name') })
   if (resource.namespaced && namespace === '') throw new Error(`${resource.plural} need a namespace`)
@@ -86,9 +86,9 @@ export async function prepareUpdate(
     bumpGeneration(object)
   }
   const causes: Cause[] = [
-    ...strategy.validateUpdate(object, old, context),
-    ...validateObjectMeta(object, rulesOf(scope)),
     ...validateObjectMetaUpdate(object, old),
+    ...validateObjectMeta(object, rulesOf(scope)),
+    ...strategy.validateUpdate(object, old, context),
   ]
   if (causes.length > 0) throw invalid(groupKind(scope), target.name, causes)
   await services.admission.validate(attributes)

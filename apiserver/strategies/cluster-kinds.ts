@@ -1,6 +1,8 @@
 import type { ObjectValue } from '../../schemas/index.ts'
 import type { Cause } from '../types.ts'
-import { forbiddenField, invalidValue, required } from '../validation/field-error.ts'
+import { duplicate, forbiddenField, invalidValue, required } from '../validation/field-error.ts'
+import { validateCidr } from '../validation/ip-address.ts'
+import { labelValueProblems, qualifiedNameProblems } from '../validation/names.ts'
 import {
   copyValue,
   ensureObject,
@@ -134,11 +136,44 @@ export const eventRules: KindRules = {
   },
 }
 
+/** The real server puts taints under metadata in its texts. */
+function validateTaints(object: ObjectValue): readonly Cause[] {
+  const causes: Cause[] = []
+  const seen = new Set<string>()
+  for (const [index, taint] of objectsAt(object, 'spec', 'taints').entries()) {
+    const at = `metadata.taints[${index}]`
+    const key = textAt(taint, 'key')
+    const value = textAt(taint, 'value')
+    const effect = textAt(taint, 'effect')
+    causes.push(...qualifiedNameProblems(key).map((problem) => invalidValue(`${at}.key`, key, problem)))
+    const problems = labelValueProblems(value)
+    if (problems.length > 0) causes.push(invalidValue(`${at}.value`, value, problems.join(';')))
+    if (effect === '') causes.push(required(`${at}.effect`))
+    if (seen.has(`${key}:${effect}`)) {
+      const cause = duplicate(at, taint)
+      causes.push({ ...cause, message: `${cause.message}: taints must be unique by key and effect pair` })
+    }
+    seen.add(`${key}:${effect}`)
+  }
+  return causes
+}
+
 export const nodeRules: KindRules = {
+  validate: (object) => [
+    ...validateTaints(object),
+    ...textsAt(object, 'spec', 'podCIDRs').flatMap((cidr, index) => validateCidr(cidr, `spec.podCIDRs[${index}]`)),
+  ],
   validateUpdate(object, old) {
-    const before = valueAt(old, 'spec', 'podCIDRs')
-    if (before === undefined || sameRaw(before, valueAt(object, 'spec', 'podCIDRs'))) return []
-    return [forbiddenField('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid')]
+    const causes: Cause[] = []
+    const ranges = valueAt(old, 'spec', 'podCIDRs')
+    if (ranges !== undefined && !sameRaw(ranges, valueAt(object, 'spec', 'podCIDRs'))) {
+      causes.push(forbiddenField('spec.podCIDRs', 'node updates may not change podCIDR except from "" to valid'))
+    }
+    const provider = textAt(old, 'spec', 'providerID')
+    if (provider !== '' && provider !== textAt(object, 'spec', 'providerID')) {
+      causes.push(forbiddenField('spec.providerID', 'node updates may not change providerID except from "" to valid'))
+    }
+    return causes
   },
 }
 

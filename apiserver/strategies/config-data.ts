@@ -2,7 +2,15 @@ import type { ObjectValue } from '../../schemas/index.ts'
 import type { Cause } from '../types.ts'
 import { forbiddenField, invalidValue, required, tooLong } from '../validation/field-error.ts'
 import { configKeyProblems } from '../validation/names.ts'
-import { ensureObject, entriesAt, flagAt, objectAt, setOrRemove, textAt, valueAt } from '../validation/object-fields.ts'
+import {
+  ensureObject,
+  entriesAt,
+  flagAt,
+  isObject,
+  objectAt,
+  setOrRemove,
+  textAt,
+} from '../validation/object-fields.ts'
 import { sameRaw } from '../validation/semantic-equality.ts'
 import type { KindRules } from './kind-rules.ts'
 
@@ -59,6 +67,25 @@ const requiredKeys: Readonly<Record<string, readonly string[]>> = {
   'kubernetes.io/dockerconfigjson': ['.dockerconfigjson'],
   'kubernetes.io/tls': ['tls.crt', 'tls.key'],
 }
+const jsonTypes = new Set(['kubernetes.io/dockercfg', 'kubernetes.io/dockerconfigjson'])
+
+/** Secrets are not shown, not even wrong ones. */
+function validateJson(base64: string, at: string): readonly Cause[] {
+  try {
+    const value: unknown = JSON.parse(Buffer.from(base64, 'base64').toString('utf8'))
+    if (value === null || isObject(value)) return []
+    const text = `json: cannot unmarshal ${goKind(value)} into Go value of type map[string]interface {}`
+    return [invalidValue(at, '<secret contents redacted>', text)]
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
+    const text = base64 === '' ? 'unexpected end of JSON input' : 'invalid character in JSON input'
+    return [invalidValue(at, '<secret contents redacted>', text)]
+  }
+}
+
+const goKind = (value: unknown): string =>
+  Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
+
 const serviceAccountType = 'kubernetes.io/service-account-token'
 const serviceAccountAnnotation = 'kubernetes.io/service-account.name'
 
@@ -85,6 +112,7 @@ export const secretRules: KindRules = {
     const data = objectAt(object, 'data') ?? {}
     for (const key of requiredKeys[type] ?? []) {
       if (!Object.hasOwn(data, key)) causes.push(required(`data[${key}]`))
+      else if (jsonTypes.has(type)) causes.push(...validateJson(textAt(data, key), `data[${key}]`))
     }
     if (type === serviceAccountType && textAt(object, 'metadata', 'annotations', serviceAccountAnnotation) === '') {
       causes.push(required(`metadata.annotations[${serviceAccountAnnotation}]`))
@@ -92,7 +120,7 @@ export const secretRules: KindRules = {
     if (type === 'kubernetes.io/basic-auth' && !['username', 'password'].some((key) => Object.hasOwn(data, key))) {
       causes.push(required('data[username]'), required('data[password]'))
     }
-    if (type === 'kubernetes.io/ssh-auth' && valueAt(data, 'ssh-privatekey') === undefined) {
+    if (type === 'kubernetes.io/ssh-auth' && textAt(data, 'ssh-privatekey') === '') {
       causes.push(required('data[ssh-privatekey]'))
     }
     return causes

@@ -8,7 +8,7 @@ import {
 import { storageType } from '../object-store/stored-codec.ts'
 import type { Cause, Strategy, StrategyContext } from '../types.ts'
 import { validateDeclared } from '../validation/declared.ts'
-import { immutableText, invalidValue } from '../validation/field-error.ts'
+import { distinct, immutableText, invalidValue } from '../validation/field-error.ts'
 import { copyValue, isObject, metadataOf, setOrRemove, valueAt } from '../validation/object-fields.ts'
 import { sameFieldOf, sameRaw } from '../validation/semantic-equality.ts'
 import type { KindRules, SubresourceRules } from './kind-rules.ts'
@@ -21,7 +21,8 @@ import { factsOf } from './kind-table.ts'
 export function genericStrategy(resource: ResourceInfo, rules: KindRules): Strategy {
   const facts = factsOf(resource)
   const labels = facts.fieldLabels ?? {}
-  const labelPaths = Object.entries(labels).map(([label, path]) => [label, path.split('.')] as const)
+  const selectable = Object.entries({ ...labels, ...facts.sharedFieldLabels })
+  const labelPaths = selectable.map(([label, path]) => ({ label, path, steps: path.split('.') }))
   const hasStatus = resource.subresources.some((subresource) => subresource.name === 'status')
   // Kinds that are not stored (reviews) have no storage version to look at.
   const type = (): TypeDescriptor => storageType(resource)
@@ -39,7 +40,7 @@ export function genericStrategy(resource: ResourceInfo, rules: KindRules): Strat
   }
 
   function validateSubresource(object: ObjectValue, old: ObjectValue, context: StrategyContext): readonly Cause[] {
-    return rules.subresources?.[context.subresource]?.validate?.(object, old) ?? []
+    return distinct(rules.subresources?.[context.subresource]?.validate?.(object, old) ?? [])
   }
 
   return {
@@ -61,19 +62,24 @@ export function genericStrategy(resource: ResourceInfo, rules: KindRules): Strat
       if (hasStatus) setOrRemove(object, 'status', copyValue(old['status']))
       rules.prepareForUpdate?.(object, old, context)
     },
-    validate: (object) => [...validateDeclared(object, type()), ...(rules.validate?.(object) ?? [])],
+    validate: (object) =>
+      distinct([
+        ...validateDeclared(object, type()),
+        ...(rules.validate?.(object) ?? []),
+        ...(rules.validateCreate?.(object) ?? []),
+      ]),
     validateUpdate(object, old, context) {
       if (context.subresource !== '') return validateSubresource(object, old, context)
-      return [
+      return distinct([
         ...validateDeclared(object, type()),
         ...(rules.validate?.(object) ?? []),
         ...(facts.immutable ?? []).flatMap((path) => validateImmutable(object, old, path, type())),
         ...(rules.validateUpdate?.(object, old) ?? []),
-      ]
+      ])
     },
     selectableFields(object) {
       const fields = Object.create(null) as Record<string, string>
-      for (const [label, path] of labelPaths) fields[label] = fieldText(valueAt(object, ...path), label)
+      for (const { label, path, steps } of labelPaths) fields[label] = fieldText(valueAt(object, ...steps), path)
       return fields
     },
     fieldLabels: Object.keys(labels),
@@ -83,11 +89,11 @@ export function genericStrategy(resource: ResourceInfo, rules: KindRules): Strat
 }
 
 /** Flags and counts read as Go prints their zero value. */
-function fieldText(value: unknown, label: string): string {
+function fieldText(value: unknown, path: string): string {
   if (typeof value === 'string') return value
   if (typeof value === 'boolean' || typeof value === 'number' || typeof value === 'bigint') return String(value)
-  if (label === 'spec.unschedulable' || label === 'spec.hostNetwork') return 'false'
-  return label.startsWith('status.replicas') || label === 'status.successful' ? '0' : ''
+  if (path === 'spec.unschedulable' || path === 'spec.hostNetwork') return 'false'
+  return path === 'status.replicas' || path === 'status.succeeded' ? '0' : ''
 }
 
 function statusRules(keeps: readonly ('labels' | 'ownerReferences')[]): SubresourceRules {

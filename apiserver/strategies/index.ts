@@ -11,11 +11,13 @@ import {
 } from './cluster-kinds.ts'
 import { configMapRules, secretRules } from './config-data.ts'
 import { genericStrategy } from './generic-strategy.ts'
+import { cronJobRules, jobRules } from './job.ts'
 import type { KindRules } from './kind-rules.ts'
 import { kindKey } from './kind-table.ts'
 import { namespaceRules } from './namespace.ts'
 import { ingressRules, networkPolicyRules } from './networking.ts'
 import { podRules } from './pod.ts'
+import { endpointsRules, limitRangeRules, resourceQuotaRules } from './namespace-kinds.ts'
 import { clusterRoleBindingRules, clusterRoleRules, roleBindingRules, roleKindRules } from './rbac.ts'
 import { serviceRules } from './service.ts'
 import {
@@ -25,11 +27,9 @@ import {
   storageClassRules,
 } from './storage-kinds.ts'
 import {
-  cronJobRules,
   daemonSetRules,
   deploymentRules,
   horizontalPodAutoscalerRules,
-  jobRules,
   podDisruptionBudgetRules,
   podTemplateRules,
   replicaSetRules,
@@ -39,7 +39,9 @@ import {
 
 const rulesByKind: Readonly<Record<string, KindRules>> = {
   '/configmaps': configMapRules,
+  '/endpoints': endpointsRules,
   '/events': eventRules,
+  '/limitranges': limitRangeRules,
   '/namespaces': namespaceRules,
   '/nodes': nodeRules,
   '/persistentvolumeclaims': persistentVolumeClaimRules,
@@ -47,6 +49,7 @@ const rulesByKind: Readonly<Record<string, KindRules>> = {
   '/pods': podRules,
   '/podtemplates': podTemplateRules,
   '/replicationcontrollers': replicationControllerRules,
+  '/resourcequotas': resourceQuotaRules,
   '/secrets': secretRules,
   '/services': serviceRules,
   'apiextensions.k8s.io/customresourcedefinitions': customResourceDefinitionRules,

@@ -9,6 +9,8 @@ export interface KindRules {
   prepareForUpdate?(object: ObjectValue, old: ObjectValue, context: StrategyContext): void
   /** On create and on update of the main resource. */
   validate?(object: ObjectValue): readonly Cause[]
+  /** On create only. */
+  validateCreate?(object: ObjectValue): readonly Cause[]
   /** On update of the main resource only. */
   validateUpdate?(object: ObjectValue, old: ObjectValue): readonly Cause[]
   /** Of a subresource that takes the whole object; without rules of its own only `status` is known. */

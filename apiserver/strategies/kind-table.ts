@@ -1,11 +1,5 @@
 import type { ResourceInfo } from '../../schemas/index.ts'
-import {
-  dns1035LabelProblems,
-  dnsLabelProblems,
-  dnsSubdomainProblems,
-  type NameRule,
-  pathSegmentProblems,
-} from '../validation/names.ts'
+import { dnsLabelProblems, dnsSubdomainProblems, type NameRule, pathSegmentProblems } from '../validation/names.ts'
 
 /** What differs between kinds and is plain fact (kubernetes pkg/registry/<group>/<kind>/strategy.go and storage). */
 export interface KindFacts {
@@ -17,6 +11,8 @@ export interface KindFacts {
   readonly returnsDeletedObject?: true
   /** Field labels beyond metadata.name and metadata.namespace, each with the path it reads. */
   readonly fieldLabels?: Readonly<Record<string, string>>
+  /** Field labels of another resource that shows the same stored objects: kept beside the own ones, not accepted here. */
+  readonly sharedFieldLabels?: Readonly<Record<string, string>>
   readonly nameRule?: NameRule
   /** What happens to dependents when a delete does not say. */
   readonly garbageCollection?: 'orphan' | 'unsupported'
@@ -44,6 +40,9 @@ const eventLabels = (source: {
   type: 'type',
 })
 
+const coreEventLabels = eventLabels({ object: 'involvedObject', controller: 'reportingComponent' })
+const newEventLabels = eventLabels({ object: 'regarding', controller: 'reportingController' })
+
 const definition = { conditionalUpdateOnly: true, tracksGeneration: true } as const
 const workload = { tracksGeneration: true } as const
 const rbac = { createOnUpdate: true, nameRule: pathSegmentProblems } as const
@@ -56,11 +55,8 @@ const event = {
 
 const facts: Readonly<Record<string, KindFacts>> = {
   '/endpoints': { createOnUpdate: true },
-  '/events': { ...event, fieldLabels: eventLabels({ object: 'involvedObject', controller: 'reportingComponent' }) },
-  'events.k8s.io/events': {
-    ...event,
-    fieldLabels: eventLabels({ object: 'regarding', controller: 'reportingController' }),
-  },
+  '/events': { ...event, fieldLabels: coreEventLabels, sharedFieldLabels: newEventLabels },
+  'events.k8s.io/events': { ...event, fieldLabels: newEventLabels, sharedFieldLabels: coreEventLabels },
   '/limitranges': { createOnUpdate: true },
   '/namespaces': { nameRule: dnsLabelProblems, fieldLabels: { 'status.phase': 'status.phase', name: 'metadata.name' } },
   '/nodes': { keepsStatusOnCreate: true, fieldLabels: { 'spec.unschedulable': 'spec.unschedulable' } },
@@ -95,7 +91,8 @@ const facts: Readonly<Record<string, KindFacts>> = {
   '/services': {
     createOnUpdate: true,
     returnsDeletedObject: true,
-    nameRule: dns1035LabelProblems,
+    // Relaxed for good in 1.37 (KEP-5311): a leading digit is fine.
+    nameRule: dnsLabelProblems,
     fieldLabels: { 'spec.clusterIP': 'spec.clusterIP', 'spec.type': 'spec.type' },
   },
   'apps/controllerrevisions': { immutable: ['data'] },

@@ -1,6 +1,6 @@
 import { compareQuantities, type ObjectValue, typeDescriptor } from '../../schemas/index.ts'
 import type { Cause } from '../types.ts'
-import { forbiddenField, invalidValue } from '../validation/field-error.ts'
+import { forbiddenField, invalidValue, required } from '../validation/field-error.ts'
 import {
   copyValue,
   ensureObject,
@@ -14,7 +14,8 @@ import {
   textAt,
   valueAt,
 } from '../validation/object-fields.ts'
-import { validatePodSpec } from '../validation/pod-spec.ts'
+import { validatePodOnly, validatePodSpec } from '../validation/pod-spec.ts'
+import { inRange, int32Max } from '../validation/ranges.ts'
 import { sameObject, sameRaw } from '../validation/semantic-equality.ts'
 import type { KindRules } from './kind-rules.ts'
 
@@ -75,39 +76,120 @@ function withMutableFields(spec: ObjectValue, old: ObjectValue): ObjectValue {
     setOrRemove(allowed, 'schedulingGates', spec['schedulingGates'])
     // A pod that waits at a gate is not scheduled: where it may run can still be narrowed.
     setOrRemove(allowed, 'nodeSelector', spec['nodeSelector'])
-    setOrRemove(allowed, 'affinity', spec['affinity'])
+    takeNodeAffinity(allowed, spec)
   }
   return allowed
+}
+
+/** The other affinities stay: label keys were merged into them at creation. */
+function takeNodeAffinity(allowed: ObjectValue, spec: ObjectValue): void {
+  const next = valueAt(spec, 'affinity', 'nodeAffinity')
+  if (next === undefined && objectAt(allowed, 'affinity') === undefined) return
+  setOrRemove(ensureObject(allowed, 'affinity'), 'nodeAffinity', next)
+  if (
+    next === undefined &&
+    spec['affinity'] === undefined &&
+    Object.keys(ensureObject(allowed, 'affinity')).length === 0
+  ) {
+    delete allowed['affinity']
+  }
 }
 
 function validateUpdate(object: ObjectValue, old: ObjectValue): readonly Cause[] {
   const spec = objectAt(object, 'spec') ?? {}
   const before = objectAt(old, 'spec') ?? {}
   const causes: Cause[] = []
+  for (const list of ['containers', 'initContainers'] as const) {
+    const containers = objectsAt(spec, list)
+    if (containers.length !== objectsAt(before, list).length) {
+      return [...causes, forbiddenField(`spec.${list}`, 'pod updates may not add or remove containers')]
+    }
+    for (const [index, container] of containers.entries()) {
+      if (textAt(container, 'image') === '') causes.push(required(`spec.${list}[${index}].image`))
+    }
+  }
+  const deadline = validateDeadline(numberAt(spec, 'activeDeadlineSeconds'), numberAt(before, 'activeDeadlineSeconds'))
+  causes.push(...deadline)
+  if (deadline.length > 0) return causes
   const tolerations = objectsAt(spec, 'tolerations')
-  if (
-    objectsAt(before, 'tolerations').some((toleration) => !tolerations.some((kept) => sameToleration(kept, toleration)))
-  ) {
-    causes.push(
-      forbiddenField('spec.tolerations', 'existing toleration can not be modified except its tolerationSeconds'),
-    )
+  const kept = (old: ObjectValue): boolean => tolerations.some((toleration) => sameToleration(toleration, old))
+  if (!objectsAt(before, 'tolerations').every(kept)) {
+    const text = 'existing toleration can not be modified except its tolerationSeconds'
+    causes.push(forbiddenField('spec.tolerations', text))
   }
   const oldGates = new Set(objectsAt(before, 'schedulingGates').map((gate) => textAt(gate, 'name')))
-  for (const gate of objectsAt(spec, 'schedulingGates')) {
+  for (const [index, gate] of objectsAt(spec, 'schedulingGates').entries()) {
     const name = textAt(gate, 'name')
     if (oldGates.has(name)) continue
-    causes.push(
-      forbiddenField('spec.schedulingGates', `only deletion is allowed, but found new scheduling gate '${name}'`),
-    )
+    const text = `only deletion is allowed, but found new scheduling gate '${name}'`
+    causes.push(forbiddenField(`spec.schedulingGates[${index}].name`, text))
   }
+  if (oldGates.size > 0) causes.push(...validateNarrowing(spec, before))
   if (!sameObject(spec, withMutableFields(spec, before), podSpecType())) {
     causes.push(forbiddenField('spec', immutableText))
   }
   return causes
 }
 
+/** A deadline may come, and come nearer. */
+function validateDeadline(after: number | undefined, before: number | undefined): readonly Cause[] {
+  const at = 'spec.activeDeadlineSeconds'
+  if (after === undefined) {
+    return before === undefined
+      ? []
+      : [invalidValue(at, undefined, 'must not update from a positive integer to nil value')]
+  }
+  const range = inRange(after, 0, int32Max, at)
+  if (range.length > 0 || before === undefined || after <= before) return range
+  return [invalidValue(at, after, 'must be less than or equal to previous value')]
+}
+
+/** Behind a gate the choice of nodes may become smaller, never other. */
+function validateNarrowing(spec: ObjectValue, before: ObjectValue): readonly Cause[] {
+  const causes: Cause[] = []
+  const selector = objectAt(spec, 'nodeSelector') ?? {}
+  if (entriesAt(before, 'nodeSelector').some(([key, value]) => selector[key] !== value)) {
+    const text = 'only additions to spec.nodeSelector are allowed (no mutations or deletions)'
+    causes.push(invalidValue('spec.nodeSelector', selector, text))
+  }
+  const path = [
+    'affinity',
+    'nodeAffinity',
+    'requiredDuringSchedulingIgnoredDuringExecution',
+    'nodeSelectorTerms',
+  ] as const
+  const at = `spec.${path.join('.')}`
+  const terms = objectsAt(spec, ...path)
+  const oldTerms = objectsAt(before, ...path)
+  if (oldTerms.length > 0 && terms.length !== oldTerms.length) {
+    const text = 'no additions/deletions to non-empty NodeSelectorTerms list are allowed'
+    return [...causes, invalidValue(at, terms, text)]
+  }
+  for (const [index, term] of oldTerms.entries()) {
+    const next = terms[index] ?? {}
+    if (hasOnlyAdditions(next, term)) continue
+    causes.push(invalidValue(`${at}[${index}]`, next, 'only additions are allowed (no mutations or deletions)'))
+  }
+  return causes
+}
+
+function hasOnlyAdditions(term: ObjectValue, old: ObjectValue): boolean {
+  const lists = ['matchExpressions', 'matchFields'] as const
+  const count = (of: ObjectValue): number => lists.reduce((sum, list) => sum + objectsAt(of, list).length, 0)
+  // A term that selects nothing must not begin to select.
+  if (count(old) === 0) return count(term) === 0
+  return lists.every((list) =>
+    objectsAt(old, list).every((one) => objectsAt(term, list).some((other) => sameRaw(one, other))),
+  )
+}
+
 function sameToleration(a: ObjectValue, b: ObjectValue): boolean {
   return ['key', 'operator', 'value', 'effect'].every((field) => textAt(a, field) === textAt(b, field))
+}
+
+function validatePod(object: ObjectValue): readonly Cause[] {
+  const spec = objectAt(object, 'spec')
+  return [...validatePodSpec(spec, 'spec', true), ...validatePodOnly(spec, 'spec')]
 }
 
 /** kubernetes pkg/registry/core/pod. */
@@ -115,7 +197,17 @@ export const podRules: KindRules = {
   prepareForCreate(object) {
     object['status'] = record({ phase: 'Pending', qosClass: qosClass(object['spec']) })
   },
-  validate: (object) => validatePodSpec(objectAt(object, 'spec'), 'spec'),
+  validate: validatePod,
+  validateCreate(object) {
+    const causes: Cause[] = []
+    if (objectsAt(object, 'spec', 'ephemeralContainers').length > 0) {
+      causes.push(forbiddenField('spec.ephemeralContainers', 'cannot be set on create'))
+    }
+    if (textAt(object, 'spec', 'nodeName') !== '' && objectsAt(object, 'spec', 'schedulingGates').length > 0) {
+      causes.push(forbiddenField('spec.nodeName', 'cannot be set until all schedulingGates have been cleared'))
+    }
+    return causes
+  },
   validateUpdate,
   graceSeconds(object, asked) {
     const phase = textAt(object, 'status', 'phase')
@@ -159,7 +251,7 @@ export const podRules: KindRules = {
 function validateEphemeralContainers(object: ObjectValue, old: ObjectValue): readonly Cause[] {
   const at = 'spec.ephemeralContainers'
   const next = new Map(objectsAt(object, 'spec', 'ephemeralContainers').map((one) => [textAt(one, 'name'), one]))
-  const causes: Cause[] = [...validatePodSpec(objectAt(object, 'spec'), 'spec')]
+  const causes: Cause[] = [...validatePod(object)]
   for (const container of objectsAt(old, 'spec', 'ephemeralContainers')) {
     const kept = next.get(textAt(container, 'name'))
     const name = textAt(container, 'name')
@@ -173,7 +265,7 @@ function validateEphemeralContainers(object: ObjectValue, old: ObjectValue): rea
 }
 
 function validateResize(object: ObjectValue, old: ObjectValue): readonly Cause[] {
-  const causes: Cause[] = [...validatePodSpec(objectAt(object, 'spec'), 'spec')]
+  const causes: Cause[] = [...validatePod(object)]
   const before = textAt(old, 'status', 'qosClass')
   const after = qosClass(object['spec'])
   if (before !== '' && before !== after) {

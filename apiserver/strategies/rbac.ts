@@ -1,6 +1,8 @@
 import type { ObjectValue } from '../../schemas/index.ts'
 import type { Cause } from '../types.ts'
 import { invalidValue, notSupported, required } from '../validation/field-error.ts'
+import { validateLabelSelector } from '../validation/label-selector.ts'
+import { dnsSubdomainProblems, pathSegmentProblems } from '../validation/names.ts'
 import { objectAt, objectsAt, textAt, textsAt } from '../validation/object-fields.ts'
 import type { KindRules } from './kind-rules.ts'
 
@@ -9,9 +11,21 @@ const rbacGroup = 'rbac.authorization.k8s.io'
 /** kubernetes pkg/apis/rbac/validation. */
 function roleRules(namespaced: boolean): KindRules {
   return {
-    validate: (object) =>
-      objectsAt(object, 'rules').flatMap((rule, index) => validateRule(rule, `rules[${index}]`, namespaced)),
+    validate: (object) => [
+      ...objectsAt(object, 'rules').flatMap((rule, index) => validateRule(rule, `rules[${index}]`, namespaced)),
+      ...(namespaced ? [] : validateAggregation(object)),
+    ],
   }
+}
+
+function validateAggregation(object: ObjectValue): readonly Cause[] {
+  if (objectAt(object, 'aggregationRule') === undefined) return []
+  const at = 'aggregationRule.clusterRoleSelectors'
+  const selectors = objectsAt(object, 'aggregationRule', 'clusterRoleSelectors')
+  if (selectors.length === 0) {
+    return [required(at, 'at least one clusterRoleSelector required if aggregationRule is non-nil')]
+  }
+  return selectors.flatMap((selector, index) => validateLabelSelector(selector, `${at}[${index}]`))
 }
 
 function validateRule(rule: ObjectValue, at: string, namespaced: boolean): readonly Cause[] {
@@ -42,7 +56,7 @@ function validateRule(rule: ObjectValue, at: string, namespaced: boolean): reado
   return causes
 }
 
-function bindingRules(roleKinds: readonly string[]): KindRules {
+function bindingRules(roleKinds: readonly string[], namespaced: boolean): KindRules {
   return {
     validate(object) {
       const causes: Cause[] = []
@@ -52,8 +66,11 @@ function bindingRules(roleKinds: readonly string[]): KindRules {
       if (!roleKinds.includes(textAt(ref, 'kind'))) {
         causes.push(notSupported('roleRef.kind', textAt(ref, 'kind'), roleKinds))
       }
+      const name = textAt(ref, 'name')
+      if (name === '') causes.push(required('roleRef.name'))
+      else causes.push(...pathSegmentProblems(name).map((problem) => invalidValue('roleRef.name', name, problem)))
       const subjects = objectsAt(object, 'subjects')
-      causes.push(...subjects.flatMap((subject, index) => validateSubject(subject, `subjects[${index}]`)))
+      causes.push(...subjects.flatMap((subject, index) => validateSubject(subject, `subjects[${index}]`, namespaced)))
       return causes
     },
     validateUpdate(object, old) {
@@ -65,13 +82,18 @@ function bindingRules(roleKinds: readonly string[]): KindRules {
   }
 }
 
-function validateSubject(subject: ObjectValue, at: string): readonly Cause[] {
+function validateSubject(subject: ObjectValue, at: string, namespaced: boolean): readonly Cause[] {
   const causes: Cause[] = []
   const group = textAt(subject, 'apiGroup')
+  const name = textAt(subject, 'name')
+  if (name === '') causes.push(required(`${at}.name`))
   switch (textAt(subject, 'kind')) {
     case 'ServiceAccount':
+      if (name !== '') {
+        causes.push(...dnsSubdomainProblems(name).map((problem) => invalidValue(`${at}.name`, name, problem)))
+      }
       if (group !== '') causes.push(notSupported(`${at}.apiGroup`, group, ['']))
-      if (textAt(subject, 'namespace') === '') causes.push(required(`${at}.namespace`))
+      if (!namespaced && textAt(subject, 'namespace') === '') causes.push(required(`${at}.namespace`))
       break
     case 'User':
     case 'Group':
@@ -85,5 +107,5 @@ function validateSubject(subject: ObjectValue, at: string): readonly Cause[] {
 
 export const roleKindRules = roleRules(true)
 export const clusterRoleRules = roleRules(false)
-export const roleBindingRules = bindingRules(['Role', 'ClusterRole'])
-export const clusterRoleBindingRules = bindingRules(['ClusterRole'])
+export const roleBindingRules = bindingRules(['Role', 'ClusterRole'], true)
+export const clusterRoleBindingRules = bindingRules(['ClusterRole'], false)

@@ -2,22 +2,25 @@ import { type ObjectValue, resources, type ResourceInfo } from '../../schemas/in
 import type { Compare, Op } from '../../storage/index.ts'
 import { keyBytes } from '../store-keys.ts'
 import { encodeStored } from '../object-store/stored-codec.ts'
-import type { Cause } from '../types.ts'
-import { duplicate, invalidValue, required } from '../validation/field-error.ts'
-import { dnsLabelProblems, dnsSubdomainProblems, portNumberProblems } from '../validation/names.ts'
-import { validateLabels } from '../validation/object-meta.ts'
 import {
   ensureObject,
   numberAt,
   objectAt,
   objectsAt,
   record,
+  setOrRemove,
   textAt,
   textsAt,
-  valueAt,
 } from '../validation/object-fields.ts'
+import { sameRaw } from '../validation/semantic-equality.ts'
 import type { KindRules } from './kind-rules.ts'
 import { addressKey, addressOffset, nodePortKey } from './service-range.ts'
+import {
+  isReachedFromOutside,
+  validateService,
+  validateServiceStatus,
+  validateServiceUpdate,
+} from './service-validation.ts'
 
 function clusterAddresses(object: ObjectValue | undefined): readonly string[] {
   return textsAt(object, 'spec', 'clusterIPs').filter((address) => addressOffset(address) !== undefined)
@@ -96,84 +99,59 @@ function releases(object: ObjectValue | undefined, old: ObjectValue): Op[] {
   return keys.map((key) => ({ type: 'delete', key: keyBytes(key) }))
 }
 
-function validatePorts(spec: ObjectValue | undefined, needed: boolean): readonly Cause[] {
-  const ports = objectsAt(spec, 'ports')
-  const causes: Cause[] = []
-  if (ports.length === 0 && needed) causes.push(required('spec.ports'))
-  const names = new Set<string>()
-  const numbers = new Set<string>()
-  for (const [index, port] of ports.entries()) {
-    const at = `spec.ports[${index}]`
-    const name = textAt(port, 'name')
-    if (name === '' && ports.length > 1) causes.push(required(`${at}.name`))
-    if (name !== '') {
-      causes.push(...dnsLabelProblems(name).map((problem) => invalidValue(`${at}.name`, name, problem)))
-      if (names.has(name)) causes.push(duplicate(`${at}.name`, name))
-      names.add(name)
-    }
-    const number = numberAt(port, 'port') ?? 0
-    causes.push(...portNumberProblems(number).map((problem) => invalidValue(`${at}.port`, number, problem)))
-    const target = valueAt(port, 'targetPort')
-    if (typeof target === 'number') {
-      causes.push(...portNumberProblems(target).map((problem) => invalidValue(`${at}.targetPort`, target, problem)))
-    }
-    const key = `${textAt(port, 'protocol')}/${number}`
-    if (numbers.has(key)) {
-      causes.push(duplicate(at, { name, protocol: textAt(port, 'protocol'), port: number }))
-    }
-    numbers.add(key)
-  }
-  return causes
-}
-
 /** kubernetes pkg/registry/core/service. */
 export const serviceRules: KindRules = {
-  prepareForCreate: dropForeignFields,
   prepareForUpdate: dropForeignFields,
-  validate(object) {
-    const spec = objectAt(object, 'spec')
-    const type = textAt(spec, 'type')
-    const headless = textAt(spec, 'clusterIP') === 'None'
-    const causes: Cause[] = [...validatePorts(spec, !headless && type !== 'ExternalName')]
-    if (spec !== undefined) causes.push(...validateLabels(spec, 'selector', 'spec.selector'))
-    if (type === 'ExternalName') {
-      const name = textAt(spec, 'externalName')
-      if (name === '') causes.push(required('spec.externalName'))
-      else {
-        const problems = dnsSubdomainProblems(name.replace(/\.$/, ''))
-        causes.push(...problems.map((problem) => invalidValue('spec.externalName', name, problem)))
-      }
-    }
-    if (headless && (type === 'NodePort' || type === 'LoadBalancer')) {
-      const text = `may not be set to 'None' for ${type} services`
-      causes.push(invalidValue('spec.clusterIPs[0]', 'None', text))
-    }
-    const [first] = textsAt(spec, 'clusterIPs')
-    const single = textAt(spec, 'clusterIP')
-    if (first !== undefined && first !== single) {
-      causes.push(invalidValue('spec.clusterIP', single, 'must match `clusterIPs[0]` when specified'))
-    }
-    return causes
-  },
-  validateUpdate(object, old) {
-    const before = textAt(old, 'spec', 'clusterIP')
-    const after = textAt(object, 'spec', 'clusterIP')
-    if (textAt(object, 'spec', 'type') === 'ExternalName' || before === '' || before === after) return []
-    return [invalidValue('spec.clusterIPs[0]', textsAt(object, 'spec', 'clusterIPs'), 'may not change once set')]
+  validate: validateService,
+  validateUpdate: validateServiceUpdate,
+  subresources: {
+    status: {
+      prepare(object, sent) {
+        setOrRemove(object, 'status', sent['status'])
+      },
+      validate: validateServiceStatus,
+    },
   },
   claims,
   releases,
 }
 
-/** What belongs to another type of Service does not linger when the type changes. */
-function dropForeignFields(object: ObjectValue): void {
+const typeOf = (spec: ObjectValue): string => textAt(spec, 'type')
+const isLoadBalancer = (spec: ObjectValue): boolean => typeOf(spec) === 'LoadBalancer'
+const hasNodePorts = (spec: ObjectValue): boolean => typeOf(spec) === 'NodePort' || isLoadBalancer(spec)
+const hasAddress = (spec: ObjectValue): boolean => typeOf(spec) !== 'ExternalName'
+const hasHealthPort = (spec: ObjectValue): boolean =>
+  isLoadBalancer(spec) && textAt(spec, 'externalTrafficPolicy') === 'Local'
+
+const fieldsByNeed: readonly (readonly [needs: (spec: ObjectValue) => boolean, fields: readonly string[]])[] = [
+  [hasAddress, ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']],
+  [isLoadBalancer, ['allocateLoadBalancerNodePorts', 'loadBalancerClass']],
+  [hasHealthPort, ['healthCheckNodePort']],
+  [isReachedFromOutside, ['externalTrafficPolicy']],
+]
+
+/**
+ * A client that changes the type need not know what else goes with it: fields that only the old type needed, and that
+ * were left as they were, are taken away. What it changed itself is left for validation to refuse.
+ */
+function dropForeignFields(object: ObjectValue, old: ObjectValue): void {
   const spec = ensureObject(object, 'spec')
-  const type = textAt(spec, 'type')
-  if (type === 'ExternalName') {
-    for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy']) delete spec[field]
+  const before = objectAt(old, 'spec') ?? {}
+  for (const [needs, fields] of fieldsByNeed) {
+    if (!needs(before) || needs(spec)) continue
+    for (const field of fields) if (sameRaw(spec[field], before[field])) delete spec[field]
   }
-  if (type !== 'NodePort' && type !== 'LoadBalancer') {
-    for (const port of objectsAt(spec, 'ports')) delete port['nodePort']
-    if (textsAt(spec, 'externalIPs').length === 0) delete spec['externalTrafficPolicy']
-  }
+  if (hasAddress(spec)) followClusterIp(spec, before)
+  const ports = objectsAt(spec, 'ports')
+  const oldPorts = objectsAt(before, 'ports')
+  const samePorts = ports.every((port, index) => numberAt(port, 'nodePort') === numberAt(oldPorts[index], 'nodePort'))
+  if (hasNodePorts(before) && !hasNodePorts(spec) && samePorts) for (const port of ports) delete port['nodePort']
+}
+
+/** Who changes only the older of the two names of the address means both. */
+function followClusterIp(spec: ObjectValue, before: ObjectValue): void {
+  const single = textAt(spec, 'clusterIP')
+  if (single === textAt(before, 'clusterIP') || !sameRaw(spec['clusterIPs'], before['clusterIPs'])) return
+  const [, ...rest] = textsAt(spec, 'clusterIPs')
+  setOrRemove(spec, 'clusterIPs', single === '' ? undefined : [single, ...rest])
 }

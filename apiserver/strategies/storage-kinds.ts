@@ -1,18 +1,22 @@
-import { type ObjectValue, typeDescriptor } from '../../schemas/index.ts'
+import { compareQuantities, type ObjectValue, typeDescriptor } from '../../schemas/index.ts'
 import { timestamp } from '../object-store/object-meta.ts'
 import type { Cause } from '../types.ts'
-import { validateNonNegative } from '../validation/container.ts'
-import { forbiddenField, invalidValue, required } from '../validation/field-error.ts'
+import { forbiddenField, immutableText, invalidValue, notSupported, required } from '../validation/field-error.ts'
 import {
   copyValue,
   entriesAt,
   isObject,
   objectAt,
   record,
+  setOrRemove,
   textAt,
   textsAt,
   valueAt,
 } from '../validation/object-fields.ts'
+import { validateNodeSelector } from '../validation/scheduling.ts'
+import { dnsSubdomainProblems } from '../validation/names.ts'
+import { validatePositiveAmount } from '../validation/resource-amounts.ts'
+import { validateLabelSelector } from '../validation/label-selector.ts'
 import { sameObject, sameRaw } from '../validation/semantic-equality.ts'
 import type { KindRules } from './kind-rules.ts'
 
@@ -32,17 +36,64 @@ const volumeFields = new Set([
 const sourcesOf = (spec: ObjectValue): readonly string[] =>
   Object.keys(spec).filter((field) => !volumeFields.has(field) && isObject(spec[field]))
 
+const sourceFields = [
+  ['csi', 'driver'],
+  ['csi', 'volumeHandle'],
+  ['hostPath', 'path'],
+  ['local', 'path'],
+  ['nfs', 'server'],
+  ['nfs', 'path'],
+] as const
+
+/** ReadWriteOncePod promises what any other mode beside it would break. */
+function validateAccessModes(spec: ObjectValue | undefined): readonly Cause[] {
+  const modes = textsAt(spec, 'accessModes')
+  if (!modes.includes('ReadWriteOncePod') || modes.every((mode) => mode === 'ReadWriteOncePod')) return []
+  return [forbiddenField('spec.accessModes', 'may not use ReadWriteOncePod with other access modes')]
+}
+
+function validateClassName(spec: ObjectValue | undefined): readonly Cause[] {
+  return ['storageClassName', 'volumeAttributesClassName'].flatMap((field) => {
+    const name = textAt(spec, field)
+    if (name === '') return []
+    return dnsSubdomainProblems(name).map((problem) => invalidValue(`spec.${field}`, name, problem))
+  })
+}
+
+/** The real server names this field without its parent. */
+function validateVolumeMode(object: ObjectValue, old: ObjectValue): readonly Cause[] {
+  const mode = valueAt(object, 'spec', 'volumeMode')
+  return mode === valueAt(old, 'spec', 'volumeMode') ? [] : [invalidValue('volumeMode', mode, immutableText)]
+}
+
 export const persistentVolumeRules: KindRules = {
   prepareForCreate(object, context) {
     object['status'] = record({ phase: 'Pending', lastPhaseTransitionTime: timestamp(context.now) })
   },
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {}
+    const capacity = entriesAt(spec, 'capacity')
     const causes: Cause[] = []
     if (textsAt(spec, 'accessModes').length === 0) causes.push(required('spec.accessModes'))
-    if (entriesAt(spec, 'capacity').length === 0) causes.push(required('spec.capacity'))
-    for (const [name, quantity] of entriesAt(spec, 'capacity')) {
-      causes.push(...validateNonNegative(quantity, `spec.capacity[${name}]`))
+    causes.push(...validateAccessModes(spec))
+    if (capacity.length === 0) causes.push(required('spec.capacity'))
+    if (capacity.length !== 1 || capacity[0]?.[0] !== 'storage') {
+      causes.push(notSupported('spec.capacity', valueAt(spec, 'capacity'), ['storage']))
+    }
+    for (const [name, quantity] of capacity) {
+      causes.push(...validatePositiveAmount(quantity, `spec.capacity[${name}]`))
+    }
+    causes.push(...validateClassName(spec))
+    const nodes = objectAt(spec, 'nodeAffinity', 'required')
+    if (nodes !== undefined) causes.push(...validateNodeSelector(nodes, 'spec.nodeAffinity.required'))
+    if (objectAt(spec, 'nodeAffinity') !== undefined && nodes === undefined) {
+      causes.push(required('spec.nodeAffinity.required', 'must specify required node constraints'))
+    }
+    if (isObject(spec['local']) && nodes === undefined) {
+      causes.push(required('spec.nodeAffinity', 'Local volume requires node affinity'))
+    }
+    for (const [source, field] of sourceFields) {
+      if (isObject(spec[source]) && textAt(spec, source, field) === '') causes.push(required(`spec.${source}.${field}`))
     }
     const sources = sourcesOf(spec)
     if (sources.length === 0) causes.push(required('spec', 'must specify a volume type'))
@@ -56,9 +107,22 @@ export const persistentVolumeRules: KindRules = {
       const spec = objectAt(value, 'spec') ?? {}
       return Object.fromEntries(sourcesOf(spec).map((field) => [field, spec[field]]))
     }
-    if (sameRaw(source(object), source(old))) return []
-    return [forbiddenField('spec.persistentvolumesource', 'spec.persistentvolumesource is immutable after creation')]
+    const causes: Cause[] = [...validateVolumeMode(object, old)]
+    if (sameRaw(source(object), source(old))) return causes
+    const text = 'spec.persistentvolumesource is immutable after creation'
+    return [...causes, forbiddenField('spec.persistentvolumesource', text)]
   },
+}
+
+function validateDataSource(source: ObjectValue | undefined, at: string): readonly Cause[] {
+  if (source === undefined) return []
+  const kind = textAt(source, 'kind')
+  const missing = ['name', 'kind'].filter((field) => textAt(source, field) === '')
+  const causes: Cause[] = missing.map((field) => required(`${at}.${field}`))
+  if (textAt(source, 'apiGroup') === '' && kind !== 'PersistentVolumeClaim') {
+    causes.push(invalidValue(at, kind, "must be 'PersistentVolumeClaim' when referencing the default apiGroup"))
+  }
+  return causes
 }
 
 export const persistentVolumeClaimRules: KindRules = {
@@ -72,8 +136,16 @@ export const persistentVolumeClaimRules: KindRules = {
     }
     const request = textAt(object, 'spec', 'resources', 'requests', 'storage')
     if (request === '') causes.push(required('spec.resources[storage]'))
-    else causes.push(...validateNonNegative(request, 'spec.resources[storage]'))
-    return causes
+    else causes.push(...validatePositiveAmount(request, 'spec.resources[storage]'))
+    const spec = objectAt(object, 'spec')
+    return [
+      ...causes,
+      ...validateAccessModes(spec),
+      ...validateClassName(spec),
+      ...validateLabelSelector(valueAt(spec, 'selector'), 'spec.selector'),
+      ...validateDataSource(objectAt(spec, 'dataSource'), 'spec.dataSource'),
+      ...validateDataSource(objectAt(spec, 'dataSourceRef'), 'spec.dataSourceRef'),
+    ]
   },
   validateUpdate(object, old) {
     const spec = objectAt(object, 'spec') ?? {}
@@ -85,19 +157,32 @@ export const persistentVolumeClaimRules: KindRules = {
       allowed['storageClassName'] = spec['storageClassName']
     }
     if (textAt(old, 'status', 'phase') === 'Bound') {
-      for (const field of ['resources', 'volumeAttributesClassName']) {
-        if (spec[field] === undefined) delete allowed[field]
-        else allowed[field] = spec[field]
-      }
+      const size = valueAt(spec, 'resources', 'requests', 'storage')
+      const requests = objectAt(allowed, 'resources', 'requests')
+      if (requests !== undefined && size !== undefined) requests['storage'] = size
+      setOrRemove(allowed, 'volumeAttributesClassName', spec['volumeAttributesClassName'])
     }
-    if (sameObject(spec, allowed, typeDescriptor('io.k8s.api.core.v1.PersistentVolumeClaimSpec'))) return []
-    const text =
-      'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims'
-    return [forbiddenField('spec', text)]
+    const causes: Cause[] = []
+    if (!sameObject(spec, allowed, typeDescriptor('io.k8s.api.core.v1.PersistentVolumeClaimSpec'))) {
+      const text =
+        'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims'
+      causes.push(forbiddenField('spec', text))
+    }
+    return [...causes, ...validateSize(object, old), ...validateVolumeMode(object, old)]
   },
 }
 
+/** A claim that could not grow may be asked to grow less, but never below what it has. */
+function validateSize(object: ObjectValue, old: ObjectValue): readonly Cause[] {
+  const size = (of: ObjectValue): string => textAt(of, 'spec', 'resources', 'requests', 'storage') || '0'
+  if (compareQuantities(size(object), size(old)) >= 0) return []
+  const capacity = textAt(old, 'status', 'capacity', 'storage') || '0'
+  if (compareQuantities(size(object), capacity) > 0) return []
+  return [forbiddenField('spec.resources.requests.storage', 'field can not be less than status.capacity')]
+}
+
 export const storageClassRules: KindRules = {
+  validate: (object) => (textAt(object, 'provisioner') === '' ? [required('provisioner')] : []),
   validateUpdate(object, old) {
     const causes: Cause[] = []
     if (!sameRaw(object['parameters'] ?? {}, old['parameters'] ?? {})) {

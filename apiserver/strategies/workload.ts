@@ -2,17 +2,9 @@ import { type ObjectValue, typeDescriptor } from '../../schemas/index.ts'
 import type { Cause } from '../types.ts'
 import { forbiddenField, invalidValue, notSupported, required } from '../validation/field-error.ts'
 import { isEmptySelector, selectorMatches, validateLabelSelector } from '../validation/label-selector.ts'
-import {
-  copyValue,
-  entriesAt,
-  isObject,
-  labelsOf,
-  numberAt,
-  objectAt,
-  textAt,
-  valueAt,
-} from '../validation/object-fields.ts'
+import { copyValue, isObject, labelsOf, numberAt, objectAt, textAt, valueAt } from '../validation/object-fields.ts'
 import { validatePodTemplate } from '../validation/pod-spec.ts'
+import { isNone, nonNegative, validateCountOrPercent } from '../validation/ranges.ts'
 import { sameObject } from '../validation/semantic-equality.ts'
 import type { KindRules } from './kind-rules.ts'
 
@@ -21,7 +13,8 @@ import type { KindRules } from './kind-rules.ts'
 interface TemplateOwner {
   /** As the text about an empty selector calls it. */
   readonly called: string
-  readonly templateRequired: boolean
+  /** As the text about a deadline calls it. */
+  readonly kind: string
 }
 
 function validateSelector(object: ObjectValue, owner: TemplateOwner): readonly Cause[] {
@@ -34,7 +27,7 @@ function validateSelector(object: ObjectValue, owner: TemplateOwner): readonly C
   return causes
 }
 
-function validateTemplate(object: ObjectValue, selector: unknown): readonly Cause[] {
+function validateTemplate(object: ObjectValue, selector: unknown, kind: string): readonly Cause[] {
   const template = valueAt(object, 'spec', 'template')
   const labels = isObject(template) ? labelsOf(template) : {}
   const causes: Cause[] = []
@@ -47,7 +40,7 @@ function validateTemplate(object: ObjectValue, selector: unknown): readonly Caus
     causes.push(notSupported('spec.template.spec.restartPolicy', restartPolicy, ['Always']))
   }
   if (valueAt(template, 'spec', 'activeDeadlineSeconds') !== undefined) {
-    const text = 'activeDeadlineSeconds in ReplicaSet is not Supported'
+    const text = `activeDeadlineSeconds in ${kind} is not Supported`
     causes.push(forbiddenField('spec.template.spec.activeDeadlineSeconds', text))
   }
   return causes
@@ -63,24 +56,41 @@ function validateNonNegative(object: ObjectValue, fields: readonly string[]): re
 function workloadRules(owner: TemplateOwner, validate?: KindRules['validate']): KindRules {
   return {
     validate(object) {
-      const hasTemplate = objectAt(object, 'spec', 'template') !== undefined
       return [
         ...validateNonNegative(object, ['replicas', 'minReadySeconds', 'revisionHistoryLimit']),
         ...validateSelector(object, owner),
-        ...(hasTemplate || owner.templateRequired ? validateTemplate(object, valueAt(object, 'spec', 'selector')) : []),
+        ...validateTemplate(object, valueAt(object, 'spec', 'selector'), owner.kind),
         ...(validate?.(object) ?? []),
       ]
     },
   }
 }
 
-export const deploymentRules = workloadRules({ called: 'deployment', templateRequired: true }, (object) => {
+/** At least one way to make progress: a pod less, or a pod more. */
+function validateRollingUpdate(update: ObjectValue | undefined, at: string): readonly Cause[] {
+  if (update === undefined) return []
+  const { maxUnavailable, maxSurge } = update
+  const causes: Cause[] = [
+    ...validateCountOrPercent(maxUnavailable, `${at}.maxUnavailable`, false),
+    ...validateCountOrPercent(maxSurge, `${at}.maxSurge`, true),
+  ]
+  if (isNone(maxUnavailable) && isNone(maxSurge)) {
+    causes.push(invalidValue(`${at}.maxUnavailable`, maxUnavailable, 'may not be 0 when `maxSurge` is 0'))
+  }
+  return causes
+}
+
+export const deploymentRules = workloadRules({ called: 'deployment', kind: 'ReplicaSet' }, (object) => {
   const causes: Cause[] = []
   const strategy = objectAt(object, 'spec', 'strategy')
   if (textAt(strategy, 'type') === 'Recreate' && isObject(valueAt(strategy, 'rollingUpdate'))) {
     const text = "may not be specified when strategy `type` is 'Recreate'"
     causes.push(forbiddenField('spec.strategy.rollingUpdate', text))
   }
+  if (textAt(strategy, 'type') === 'RollingUpdate') {
+    causes.push(...validateRollingUpdate(objectAt(strategy, 'rollingUpdate'), 'spec.strategy.rollingUpdate'))
+  }
+  causes.push(...validateNonNegative(object, ['progressDeadlineSeconds']))
   const deadline = numberAt(object, 'spec', 'progressDeadlineSeconds')
   const ready = numberAt(object, 'spec', 'minReadySeconds') ?? 0
   if (deadline !== undefined && deadline <= ready) {
@@ -89,8 +99,27 @@ export const deploymentRules = workloadRules({ called: 'deployment', templateReq
   return causes
 })
 
-export const replicaSetRules = workloadRules({ called: 'deployment', templateRequired: true })
-export const daemonSetRules = workloadRules({ called: 'daemonset', templateRequired: true })
+export const replicaSetRules = workloadRules({ called: 'deployment', kind: 'ReplicaSet' })
+export const daemonSetRules = workloadRules({ called: 'daemonset', kind: 'DaemonSet' }, (object) => {
+  const strategy = objectAt(object, 'spec', 'updateStrategy')
+  if (textAt(strategy, 'type') !== 'RollingUpdate') return []
+  const at = 'spec.updateStrategy.rollingUpdate'
+  const update = objectAt(strategy, 'rollingUpdate')
+  if (update === undefined) return [required(at)]
+  const { maxUnavailable, maxSurge } = update
+  const causes: Cause[] = [
+    ...validateCountOrPercent(maxUnavailable, `${at}.maxUnavailable`, false),
+    ...validateCountOrPercent(maxSurge, `${at}.maxSurge`, false),
+  ]
+  if (isNone(maxUnavailable) === isNone(maxSurge)) {
+    causes.push(
+      isNone(maxSurge)
+        ? required(`${at}.maxUnavailable`, 'cannot be 0 when maxSurge is 0')
+        : invalidValue(`${at}.maxSurge`, maxSurge, 'may not be set when maxUnavailable is non-zero'),
+    )
+  }
+  return causes
+})
 
 const mutableStatefulSetFields = [
   'replicas',
@@ -103,7 +132,40 @@ const mutableStatefulSetFields = [
 ] as const
 
 export const statefulSetRules: KindRules = {
-  ...workloadRules({ called: 'statefulset', templateRequired: true }),
+  ...workloadRules({ called: 'statefulset', kind: 'StatefulSet' }, (object) => {
+    const strategy = objectAt(object, 'spec', 'updateStrategy')
+    const at = 'spec.updateStrategy'
+    const update = objectAt(strategy, 'rollingUpdate')
+    const policy = textAt(object, 'spec', 'podManagementPolicy')
+    const causes: Cause[] = []
+    if (policy !== '' && policy !== 'OrderedReady' && policy !== 'Parallel') {
+      causes.push(invalidValue('spec.podManagementPolicy', policy, "must be 'OrderedReady' or 'Parallel'"))
+    }
+    switch (textAt(strategy, 'type')) {
+      case 'RollingUpdate':
+        causes.push(
+          ...nonNegative(numberAt(update, 'partition'), `${at}.rollingUpdate.partition`),
+          ...validateCountOrPercent(update?.['maxUnavailable'], `${at}.rollingUpdate.maxUnavailable`, false),
+        )
+        break
+      case 'OnDelete':
+        if (update !== undefined) {
+          causes.push(invalidValue(`${at}.rollingUpdate`, update, "only allowed for updateStrategy 'RollingUpdate'"))
+        }
+        break
+      case '':
+        causes.push(required(at))
+        break
+      case 'Recreate':
+        // Known to the type, but its feature gate is off (StatefulSetRecreateStrategy).
+        causes.push(invalidValue(at, strategy, "must be 'RollingUpdate' or 'OnDelete'"))
+        break
+      default:
+        break
+    }
+    causes.push(...nonNegative(numberAt(object, 'spec', 'ordinals', 'start'), 'spec.ordinals.start'))
+    return causes
+  }),
   validateUpdate(object, old) {
     const spec = objectAt(object, 'spec') ?? {}
     const allowed = copyValue(objectAt(old, 'spec') ?? {})
@@ -125,7 +187,7 @@ export const replicationControllerRules: KindRules = {
     const causes: Cause[] = [...validateNonNegative(object, ['replicas', 'minReadySeconds'])]
     if (isEmptySelector(selector)) causes.push(required('spec.selector'))
     if (objectAt(object, 'spec', 'template') === undefined) causes.push(required('spec.template'))
-    else causes.push(...validateTemplate(object, selector))
+    else causes.push(...validateTemplate(object, selector, 'ReplicationController'))
     return causes
   },
 }
@@ -134,155 +196,15 @@ export const podTemplateRules: KindRules = {
   validate: (object) => validatePodTemplate(valueAt(object, 'template'), 'template'),
 }
 
-const controllerUidLabel = 'batch.kubernetes.io/controller-uid'
-const jobNameLabel = 'batch.kubernetes.io/job-name'
-
-/** A Job finds its pods by its own uid unless the client takes that on itself. */
-function generateSelector(object: ObjectValue): void {
-  const spec = objectAt(object, 'spec')
-  if (spec === undefined || valueAt(spec, 'manualSelector') === true) return
-  const uid = textAt(object, 'metadata', 'uid')
-  const name = textAt(object, 'metadata', 'name')
-  const template = ensure(spec, 'template')
-  const labels = ensure(ensure(template, 'metadata'), 'labels')
-  labels[controllerUidLabel] ??= uid
-  labels[jobNameLabel] ??= name
-  labels['controller-uid'] ??= uid
-  labels['job-name'] ??= name
-  const matchLabels = ensure(ensure(spec, 'selector'), 'matchLabels')
-  matchLabels[controllerUidLabel] ??= uid
-}
-
-/** A Job without labels of its own has those of its pods, the ones that find them included. */
-function labelsOfTemplate(object: ObjectValue): void {
-  const labels = objectAt(object, 'spec', 'template', 'metadata', 'labels')
-  const metadata = ensure(object, 'metadata')
-  if (labels === undefined || entriesAt(metadata, 'labels').length > 0) return
-  metadata['labels'] = copyValue(labels)
-}
-
-function ensure(parent: ObjectValue, field: string): ObjectValue {
-  const value = parent[field]
-  if (isObject(value)) return value
-  const made = Object.create(null) as ObjectValue
-  parent[field] = made
-  return made
-}
-
-function validateJobSpec(spec: ObjectValue | undefined, at: string): readonly Cause[] {
-  const causes: Cause[] = []
-  for (const field of [
-    'parallelism',
-    'completions',
-    'activeDeadlineSeconds',
-    'backoffLimit',
-    'ttlSecondsAfterFinished',
-  ]) {
-    const value = numberAt(spec, field) ?? 0
-    if (value < 0) causes.push(invalidValue(`${at}.${field}`, value, 'must be greater than or equal to 0'))
-  }
-  if (textAt(spec, 'completionMode') === 'Indexed' && valueAt(spec, 'completions') === undefined) {
-    causes.push(required(`${at}.completions`, 'when completion mode is Indexed'))
-  }
-  const template = valueAt(spec, 'template')
-  causes.push(...validatePodTemplate(template, `${at}.template`))
-  const restartPolicy = textAt(template, 'spec', 'restartPolicy')
-  if (restartPolicy !== 'OnFailure' && restartPolicy !== 'Never') {
-    causes.push(notSupported(`${at}.template.spec.restartPolicy`, restartPolicy, ['OnFailure', 'Never']))
-  }
-  return causes
-}
-
-export const jobRules: KindRules = {
-  prepareForCreate(object) {
-    generateSelector(object)
-    labelsOfTemplate(object)
-  },
-  prepareForUpdate: labelsOfTemplate,
-  validate(object) {
-    const spec = objectAt(object, 'spec')
-    const selector = valueAt(spec, 'selector')
-    const causes: Cause[] = [...validateLabelSelector(selector, 'spec.selector')]
-    if (selector === undefined) causes.push(required('spec.selector'))
-    const labels = labelsOf(valueAt(spec, 'template'))
-    if (selector !== undefined && !selectorMatches(selector, labels)) {
-      causes.push(invalidValue('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'))
-    }
-    return [...causes, ...validateJobSpec(spec, 'spec')]
-  },
-  validateUpdate(object, old) {
-    const causes: Cause[] = []
-    const template = valueAt(object, 'spec', 'template')
-    const type = typeDescriptor('io.k8s.api.core.v1.PodTemplateSpec')
-    // A suspended Job that has not started may still be told where to run.
-    const unstarted = valueAt(old, 'spec', 'suspend') === true && valueAt(old, 'status', 'startTime') === undefined
-    if (!unstarted && !sameObject(template, valueAt(old, 'spec', 'template'), type)) {
-      causes.push(invalidValue('spec.template', template, 'field is immutable'))
-    }
-    const completions = valueAt(object, 'spec', 'completions')
-    const indexed = textAt(object, 'spec', 'completionMode') === 'Indexed'
-    if (!indexed && completions !== valueAt(old, 'spec', 'completions')) {
-      causes.push(invalidValue('spec.completions', completions, 'field is immutable'))
-    }
-    return causes
-  },
-}
-
-const cronJobNameMax = 52
-
-export const cronJobRules: KindRules = {
-  validate(object) {
-    const causes: Cause[] = []
-    const name = textAt(object, 'metadata', 'name')
-    if (name.length > cronJobNameMax) {
-      // Jobs are named after it with a timestamp of 11 characters behind.
-      causes.push(invalidValue('metadata.name', name, 'must be no more than 52 characters'))
-    }
-    const schedule = textAt(object, 'spec', 'schedule')
-    const problem = schedule === '' ? undefined : scheduleProblem(schedule)
-    if (problem !== undefined) causes.push(invalidValue('spec.schedule', schedule, problem))
-    const spec = objectAt(object, 'spec', 'jobTemplate', 'spec')
-    if (valueAt(spec, 'manualSelector') === true) {
-      causes.push(notSupported('spec.jobTemplate.spec.manualSelector', true, ['nil', 'false']))
-    }
-    for (const field of ['startingDeadlineSeconds', 'successfulJobsHistoryLimit', 'failedJobsHistoryLimit']) {
-      const value = numberAt(object, 'spec', field) ?? 0
-      if (value < 0) causes.push(invalidValue(`spec.${field}`, value, 'must be greater than or equal to 0'))
-    }
-    return [...causes, ...validateJobSpec(spec, 'spec.jobTemplate.spec')]
-  },
-}
-
-const scheduleWords = new Set(['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'])
-const scheduleField = /^(\*|\?|[\w]+)(-\w+)?(\/\d+)?(,(\*|[\w]+)(-\w+)?(\/\d+)?)*$/
-
-/** Five fields of numbers, names, ranges, steps and lists, or a word such as @daily. */
-function scheduleProblem(schedule: string): string | undefined {
-  if (schedule.includes('TZ')) return 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead'
-  if (schedule.startsWith('@')) {
-    if (scheduleWords.has(schedule) || /^@every \d+(\.\d+)?(ns|us|ms|s|m|h)/.test(schedule)) return undefined
-    return `unrecognized descriptor: ${schedule}`
-  }
-  const fields = schedule.split(/\s+/).filter((field) => field !== '')
-  if (fields.length !== 5) return `expected exactly 5 fields, found ${fields.length}: [${fields.join(' ')}]`
-  const limits = [59, 23, 31, 12, 6]
-  for (const [index, field] of fields.entries()) {
-    if (!scheduleField.test(field))
-      return `failed to parse int from ${field}: strconv.Atoi: parsing ${JSON.stringify(field)}: invalid syntax`
-    for (const number of field.replaceAll(/\/\d+/g, '').match(/\d+/g) ?? []) {
-      const limit = limits[index] ?? 0
-      if (Number(number) > limit) return `end of range (${number}) above maximum (${limit}): ${field}`
-    }
-  }
-  return undefined
-}
-
 export const podDisruptionBudgetRules: KindRules = {
   validate(object) {
     const spec = objectAt(object, 'spec') ?? {}
     const causes: Cause[] = [...validateLabelSelector(spec['selector'], 'spec.selector')]
     if (spec['minAvailable'] !== undefined && spec['maxUnavailable'] !== undefined) {
       causes.push(invalidValue('spec', spec, 'minAvailable and maxUnavailable cannot be both set'))
+    }
+    for (const field of ['minAvailable', 'maxUnavailable']) {
+      causes.push(...validateCountOrPercent(spec[field], `spec.${field}`, false))
     }
     return causes
   },

@@ -1,53 +1,161 @@
-import { compareQuantities, type ObjectValue } from '../../schemas/index.ts'
+import type { ObjectValue } from '../../schemas/index.ts'
 import type { Cause } from '../types.ts'
-import { duplicate, forbiddenField, invalidValue, notFoundField, required } from './field-error.ts'
-import { dnsLabelProblems, envVarNameProblems, portNameProblems, portNumberProblems } from './names.ts'
-import { entriesAt, isObject, numberAt, objectAt, objectsAt, textAt, valueAt } from './object-fields.ts'
+import { validateEnv, validateEnvFrom } from './container-env.ts'
+import { duplicate, forbiddenField, invalidValue, notFoundField, notSupported, required } from './field-error.ts'
+import { dnsLabelProblems, portNameProblems, portNumberProblems } from './names.ts'
+import { numberAt, objectAt, objectsAt, textAt, valueAt } from './object-fields.ts'
+import { validateLifecycle, validateProbes } from './probe.ts'
+import { validateResources } from './resource-amounts.ts'
+import { validateSecurityContext } from './security-context.ts'
+import { validateDevices, validateMounts } from './volume-mounts.ts'
+import type { VolumeNames } from './volumes.ts'
 
-export interface ContainerRules {
-  readonly volumeNames: ReadonlySet<string>
-  /** Names of containers validated before. */
-  readonly takenNames: readonly string[]
+/** Containers of the three kinds (kubernetes pkg/apis/core/validation). */
+
+export interface PodParts {
+  readonly volumes: VolumeNames
+  readonly claimNames: ReadonlySet<string>
+  readonly graceSeconds: number | undefined
+  readonly restartPolicy: string
+  /** Of a pod, not of a template of pods. */
+  readonly inPod: boolean
 }
 
-export function validateContainers(
-  containers: readonly ObjectValue[],
-  at: string,
-  rules: ContainerRules,
-): readonly Cause[] {
+export function validateContainers(containers: readonly ObjectValue[], at: string, pod: PodParts): readonly Cause[] {
+  if (containers.length === 0) return [required(at)]
   const causes: Cause[] = []
-  const seen = new Set(rules.takenNames)
+  const names = new Set<string>()
   for (const [index, container] of containers.entries()) {
     const where = `${at}[${index}]`
-    const name = textAt(container, 'name')
-    if (name === '') causes.push(required(`${where}.name`))
-    else {
-      causes.push(...dnsLabelProblems(name).map((problem) => invalidValue(`${where}.name`, name, problem)))
-      if (seen.has(name)) causes.push(duplicate(`${where}.name`, name))
-      seen.add(name)
+    causes.push(
+      ...validateContainer(container, where, pod),
+      ...validateName(container, where, names),
+      ...validateLifecycle(container, where, pod.graceSeconds),
+      ...validateProbes(container, where, pod.graceSeconds),
+      ...validateRestartRules(container, where),
+    )
+  }
+  causes.push(...validateHostPorts(containers, at))
+  return causes
+}
+
+const onlyOfSidecars = ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe'] as const
+
+export function validateInitContainers(
+  containers: readonly ObjectValue[],
+  others: readonly ObjectValue[],
+  at: string,
+  pod: PodParts,
+): readonly Cause[] {
+  const causes: Cause[] = []
+  const names = new Set(others.map((container) => textAt(container, 'name')))
+  for (const [index, container] of containers.entries()) {
+    const where = `${at}[${index}]`
+    const sidecar = textAt(container, 'restartPolicy') === 'Always'
+    causes.push(...validateContainer(container, where, pod), ...validateName(container, where, names))
+    // One after the other: their ports only clash within one of them.
+    causes.push(...validateHostPorts([container], at))
+    if (sidecar) {
+      causes.push(
+        ...validateLifecycle(container, where, pod.graceSeconds),
+        ...validateProbes(container, where, pod.graceSeconds),
+      )
+      if (objectsAt(container, 'restartPolicyRules').length > 0) {
+        const text = 'restartPolicyRules are not allowed for init containers with restart policy Always'
+        causes.push(forbiddenField(`${where}.restartPolicyRules`, text))
+      }
+      continue
     }
-    causes.push(...validateContainer(container, where, rules))
+    causes.push(...validateRestartRules(container, where))
+    for (const field of onlyOfSidecars) {
+      if (objectAt(container, field) === undefined) continue
+      causes.push(
+        forbiddenField(`${where}.${field}`, 'may not be set for init containers without restartPolicy=Always'),
+      )
+    }
   }
   return causes
 }
 
-function validateContainer(container: ObjectValue, at: string, rules: ContainerRules): readonly Cause[] {
-  const image = textAt(container, 'image')
+const notOfEphemeral = [
+  'ports',
+  'resources',
+  'lifecycle',
+  'livenessProbe',
+  'readinessProbe',
+  'startupProbe',
+  'resizePolicy',
+  'restartPolicy',
+  'restartPolicyRules',
+] as const
+
+export function validateEphemeralContainers(
+  containers: readonly ObjectValue[],
+  others: readonly ObjectValue[],
+  at: string,
+  pod: PodParts,
+): readonly Cause[] {
   const causes: Cause[] = []
-  if (image === '') causes.push(required(`${at}.image`))
-  else if (image.trim() !== image) {
-    causes.push(invalidValue(`${at}.image`, image, 'must not have leading or trailing whitespace'))
-  }
-  causes.push(
-    ...validatePorts(objectsAt(container, 'ports'), `${at}.ports`),
-    ...validateEnv(objectsAt(container, 'env'), `${at}.env`),
-    ...validateMounts(objectsAt(container, 'volumeMounts'), `${at}.volumeMounts`, rules.volumeNames),
-    ...validateResources(objectAt(container, 'resources'), `${at}.resources`),
-  )
-  for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
-    causes.push(...validateProbe(objectAt(container, probe), `${at}.${probe}`))
+  const otherNames = new Set(others.map((container) => textAt(container, 'name')))
+  const names = new Set(otherNames)
+  const text = 'cannot be set for an Ephemeral Container'
+  for (const [index, container] of containers.entries()) {
+    const where = `${at}[${index}]`
+    causes.push(...validateContainer(container, where, { ...pod, inPod: true }))
+    causes.push(...validateName(container, where, names))
+    const target = textAt(container, 'targetContainerName')
+    if (target !== '' && !otherNames.has(target)) causes.push(notFoundField(`${where}.targetContainerName`, target))
+    for (const field of notOfEphemeral) {
+      if (!isEmpty(container[field])) causes.push(forbiddenField(`${where}.${field}`, text))
+    }
+    for (const [position, mount] of objectsAt(container, 'volumeMounts').entries()) {
+      for (const field of ['subPath', 'subPathExpr']) {
+        if (textAt(mount, field) === '') continue
+        causes.push(forbiddenField(`${where}.volumeMounts[${position}].${field}`, text))
+      }
+    }
   }
   return causes
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === '') return true
+  return typeof value === 'object' && Object.keys(value).length === 0
+}
+
+function validateName(container: ObjectValue, at: string, names: Set<string>): readonly Cause[] {
+  const name = textAt(container, 'name')
+  if (name === '') return []
+  if (names.has(name)) return [duplicate(`${at}.name`, name)]
+  names.add(name)
+  return []
+}
+
+/** What holds for containers of every kind. */
+function validateContainer(container: ObjectValue, at: string, pod: PodParts): readonly Cause[] {
+  const name = textAt(container, 'name')
+  const image = textAt(container, 'image')
+  const causes: Cause[] = []
+  if (name === '') causes.push(required(`${at}.name`))
+  else causes.push(...dnsLabelProblems(name).map((problem) => invalidValue(`${at}.name`, name, problem)))
+  if (image === '') causes.push(required(`${at}.image`))
+  else if (pod.inPod && image.trim() !== image) {
+    causes.push(invalidValue(`${at}.image`, image, 'must not have leading or trailing whitespace'))
+  }
+  return [
+    ...causes,
+    ...validatePorts(objectsAt(container, 'ports'), `${at}.ports`),
+    ...validateEnv(objectsAt(container, 'env'), `${at}.env`),
+    ...validateEnvFrom(objectsAt(container, 'envFrom'), `${at}.envFrom`),
+    ...validateMounts(container, `${at}.volumeMounts`, pod.volumes),
+    ...validateDevices(container, `${at}.volumeDevices`, pod.volumes),
+    ...validateResources(objectAt(container, 'resources'), `${at}.resources`, {
+      of: 'container',
+      claimNames: pod.claimNames,
+    }),
+    ...validateResizePolicy(objectsAt(container, 'resizePolicy'), `${at}.resizePolicy`, pod.restartPolicy),
+    ...validateSecurityContext(objectAt(container, 'securityContext'), `${at}.securityContext`),
+  ]
 }
 
 function validatePorts(ports: readonly ObjectValue[], at: string): readonly Cause[] {
@@ -64,119 +172,75 @@ function validatePorts(ports: readonly ObjectValue[], at: string): readonly Caus
     }
     const number = numberAt(port, 'containerPort') ?? 0
     if (number === 0) causes.push(required(`${where}.containerPort`))
-    else {
-      const problems = portNumberProblems(number)
-      causes.push(...problems.map((problem) => invalidValue(`${where}.containerPort`, number, problem)))
-    }
+    else causes.push(...portNumberCauses(number, `${where}.containerPort`))
     const hostPort = numberAt(port, 'hostPort') ?? 0
-    if (hostPort !== 0) {
-      const problems = portNumberProblems(hostPort)
-      causes.push(...problems.map((problem) => invalidValue(`${where}.hostPort`, hostPort, problem)))
+    if (hostPort !== 0) causes.push(...portNumberCauses(hostPort, `${where}.hostPort`))
+  }
+  return causes
+}
+
+const portNumberCauses = (port: number, at: string): readonly Cause[] =>
+  portNumberProblems(port).map((problem) => invalidValue(at, port, problem))
+
+/** A port of the host can be had once per protocol and address. */
+function validateHostPorts(containers: readonly ObjectValue[], at: string): readonly Cause[] {
+  const causes: Cause[] = []
+  const taken = new Set<string>()
+  for (const [index, container] of containers.entries()) {
+    for (const [position, port] of objectsAt(container, 'ports').entries()) {
+      const number = numberAt(port, 'hostPort') ?? 0
+      if (number === 0) continue
+      const key = `${textAt(port, 'protocol')}/${textAt(port, 'hostIP')}/${number}`
+      if (taken.has(key)) causes.push(duplicate(`${at}[${index}].ports[${position}].hostPort`, key))
+      taken.add(key)
     }
   }
   return causes
 }
 
-function validateEnv(variables: readonly ObjectValue[], at: string): readonly Cause[] {
+const resizable = ['cpu', 'memory'] as const
+const resizePolicies = ['NotRequired', 'RestartContainer'] as const
+
+function validateResizePolicy(policies: readonly ObjectValue[], at: string, restartPolicy: string): readonly Cause[] {
   const causes: Cause[] = []
-  for (const [index, variable] of variables.entries()) {
-    const where = `${at}[${index}]`
-    const name = textAt(variable, 'name')
-    if (name === '') causes.push(required(`${where}.name`))
-    else causes.push(...envVarNameProblems(name).map((problem) => invalidValue(`${where}.name`, name, problem)))
-    const from = objectAt(variable, 'valueFrom')
-    if (from === undefined) continue
-    const sources = Object.keys(from).filter((field) => isObject(from[field]))
-    if (textAt(variable, 'value') !== '' && sources.length > 0) {
-      causes.push(invalidValue(`${where}.valueFrom`, '', 'may not be specified when `value` is not empty'))
-    } else if (sources.length > 1) {
-      causes.push(invalidValue(`${where}.valueFrom`, '', 'may not have more than one field specified at a time'))
-    } else if (sources.length === 0) {
-      causes.push(
-        invalidValue(
-          `${where}.valueFrom`,
-          '',
-          'must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef` or `secretKeyRef`',
-        ),
-      )
+  const seen = new Set<string>()
+  for (const [index, policy] of policies.entries()) {
+    const resource = textAt(policy, 'resourceName')
+    const restart = textAt(policy, 'restartPolicy')
+    if (seen.has(resource)) causes.push(duplicate(`${at}[${index}]`, resource))
+    seen.add(resource)
+    if (resource === '' || restart === '') causes.push(required(at))
+    if (resource !== '' && !resizable.some((known) => known === resource)) {
+      causes.push(notSupported(at, resource, resizable))
     }
-    for (const source of ['configMapKeyRef', 'secretKeyRef']) {
-      if (isObject(from[source]) && textAt(from, source, 'key') === '') {
-        causes.push(required(`${where}.valueFrom.${source}.key`))
-      }
+    if (restart !== '' && !resizePolicies.some((known) => known === restart)) {
+      causes.push(notSupported(at, restart, resizePolicies))
+    }
+    if (restartPolicy === 'Never' && restart !== 'NotRequired') {
+      causes.push(invalidValue(at, restart, "must be 'NotRequired' when `restartPolicy` is 'Never'"))
     }
   }
   return causes
 }
 
-function validateMounts(
-  mounts: readonly ObjectValue[],
-  at: string,
-  volumeNames: ReadonlySet<string>,
-): readonly Cause[] {
+const restartPolicies = ['Always', 'Never', 'OnFailure'] as const
+
+/** A container's own restart policy and its rules by exit code (KEP-5307). */
+function validateRestartRules(container: ObjectValue, at: string): readonly Cause[] {
+  const policy = valueAt(container, 'restartPolicy')
+  const rules = objectsAt(container, 'restartPolicyRules')
   const causes: Cause[] = []
-  const paths = new Set<string>()
-  for (const [index, mount] of mounts.entries()) {
-    const where = `${at}[${index}]`
-    const name = textAt(mount, 'name')
-    const path = textAt(mount, 'mountPath')
-    if (name === '') causes.push(required(`${where}.name`))
-    else if (!volumeNames.has(name)) causes.push(notFoundField(`${where}.name`, name))
-    if (path === '') causes.push(required(`${where}.mountPath`))
-    else if (paths.has(path)) causes.push(invalidValue(`${where}.mountPath`, path, 'must be unique'))
-    paths.add(path)
-    const subPath = textAt(mount, 'subPath')
-    if (subPath.startsWith('/')) causes.push(invalidValue(`${where}.subPath`, subPath, 'must be a relative path'))
-    if (subPath.split('/').includes('..')) {
-      causes.push(invalidValue(`${where}.subPath`, subPath, "must not contain '..'"))
+  if (policy === undefined) {
+    if (rules.length > 0) {
+      causes.push(required(`${at}.restartPolicy`, 'must specify restartPolicy when restart rules are used'))
     }
+  } else if (!restartPolicies.some((known) => known === policy)) {
+    causes.push(notSupported(`${at}.restartPolicy`, policy, restartPolicies))
   }
-  return causes
-}
-
-/** requests <= limits; what must be equal (hugepages, extended resources) is left to the scheduler. */
-export function validateResources(resources: ObjectValue | undefined, at: string): readonly Cause[] {
-  const causes: Cause[] = []
-  const limits = new Map(entriesAt(resources, 'limits'))
-  for (const [name, request] of entriesAt(resources, 'requests')) {
-    causes.push(...validateNonNegative(request, `${at}.requests[${name}]`))
-    const limit = limits.get(name)
-    if (limit !== undefined && (compareQuantities(request, limit) ?? 0) > 0) {
-      causes.push(invalidValue(`${at}.requests`, request, `must be less than or equal to ${name} limit of ${limit}`))
+  for (const [index, rule] of rules.entries()) {
+    if (objectAt(rule, 'exitCodes') === undefined) {
+      causes.push(required(`${at}.restartPolicyRules[${index}].exitCodes`, 'must be specified'))
     }
-  }
-  for (const [name, limit] of limits) causes.push(...validateNonNegative(limit, `${at}.limits[${name}]`))
-  return causes
-}
-
-export function validateNonNegative(quantity: string, at: string): readonly Cause[] {
-  return quantity.startsWith('-') ? [invalidValue(at, quantity, 'must be greater than or equal to 0')] : []
-}
-
-const probeHandlers = ['exec', 'httpGet', 'tcpSocket', 'grpc'] as const
-
-function validateProbe(probe: ObjectValue | undefined, at: string): readonly Cause[] {
-  if (probe === undefined) return []
-  const causes: Cause[] = []
-  const handlers = probeHandlers.filter((handler) => isObject(probe[handler]))
-  if (handlers.length === 0) causes.push(required(at, 'must specify a handler type'))
-  for (const extra of handlers.slice(1)) {
-    causes.push(forbiddenField(`${at}.${extra}`, 'may not specify more than 1 handler type'))
-  }
-  for (const field of [
-    'initialDelaySeconds',
-    'timeoutSeconds',
-    'periodSeconds',
-    'successThreshold',
-    'failureThreshold',
-  ]) {
-    const value = numberAt(probe, field) ?? 0
-    if (value < 0) causes.push(invalidValue(`${at}.${field}`, value, 'must be greater than or equal to 0'))
-  }
-  for (const handler of ['httpGet', 'tcpSocket']) {
-    const port = valueAt(probe, handler, 'port')
-    if (typeof port !== 'number') continue
-    causes.push(...portNumberProblems(port).map((problem) => invalidValue(`${at}.${handler}.port`, port, problem)))
   }
   return causes
 }

@@ -33,7 +33,7 @@ const isText = (type: TypeRef): boolean => type.is === 'string' || type.is === '
 function validateValue(value: unknown, type: TypeRef, at: string, causes: Cause[]): void {
   if (type.is === 'enum') {
     if (typeof value === 'string' && value !== '' && !type.values.includes(value)) {
-      causes.push(notSupported(at, value, type.values.filter((known) => known !== '').toSorted()))
+      causes.push(notSupported(at, value, supportedValues(type.values)))
     }
   } else if (type.is === 'message') {
     if (!isObject(value)) return
@@ -45,6 +45,24 @@ function validateValue(value: unknown, type: TypeRef, at: string, causes: Cause[
     if (!isObject(value) || !hasRules(type.of)) return
     for (const key of Object.keys(value)) validateValue(value[key], type.of, `${at}[${key}]`, causes)
   }
+}
+
+/** Lists that the real server does not sort, as clients print them. */
+const listedInOrder: readonly (readonly string[])[] = [
+  ['Always', 'OnFailure', 'Never'],
+  ['ClusterFirstWithHostNet', 'ClusterFirst', 'Default', 'None'],
+  ['File', 'FallbackToLogsOnError'],
+  ['NoSchedule', 'PreferNoSchedule', 'NoExecute'],
+  ['PreemptLowerPriority', 'Never'],
+  ['Localhost', 'RuntimeDefault', 'Unconfined'],
+]
+
+function supportedValues(values: readonly string[]): readonly string[] {
+  const known = values.filter((value) => value !== '')
+  const ordered = listedInOrder.find(
+    (list) => list.length === known.length && list.every((item) => known.includes(item)),
+  )
+  return ordered ?? known.toSorted()
 }
 
 /** Scalars other than enums declare nothing: no need to walk long lists and maps of them. */

@@ -10,7 +10,9 @@ export function shown(value: unknown): string {
   if (value === undefined || value === null) return 'null'
   if (typeof value === 'string') return quoted(value)
   if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value)
-  return JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? Number(item) : item))
+  const text = JSON.stringify(value, (_key, item: unknown) => (typeof item === 'bigint' ? Number(item) : item))
+  // Go's encoder writes for web pages.
+  return text.replace(/[<>&]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`)
 }
 
 /** Go's %q for the characters that matter; JSON agrees on everything printable. */
@@ -59,6 +61,16 @@ export function tooMany(field: string, count: number, itemsMax: number): Cause {
     message: `Too many: ${count}: must have at most ${itemsMax} ${itemsMax === 1 ? 'item' : 'items'}`,
     field,
   }
+}
+
+/** Each problem once: what the type declares and what a kind's own rules say may overlap. */
+export function distinct(causes: readonly Cause[]): readonly Cause[] {
+  if (causes.length < 2) return causes
+  const seen = new Set<string>()
+  return causes.filter((cause) => {
+    const key = `${cause.field}\0${cause.message}`
+    return !seen.has(key) && seen.add(key)
+  })
 }
 
 export const immutableText = 'field is immutable'

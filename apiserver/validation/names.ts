@@ -13,7 +13,6 @@ const subdomain = `${label}(\\.${label})*`
 const label1035 = '[a-z]([-a-z0-9]*[a-z0-9])?'
 const qualifiedPart = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'
 const labelValue = '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?'
-const envVarName = '[-._a-zA-Z][-._a-zA-Z0-9]*'
 const configMapKey = '[-._a-zA-Z0-9]+'
 
 const whole = (pattern: string): RegExp => new RegExp(`^(?:${pattern})$`)
@@ -23,7 +22,6 @@ const subdomainPattern = whole(subdomain)
 const label1035Pattern = whole(label1035)
 const qualifiedPartPattern = whole(qualifiedPart)
 const labelValuePattern = whole(labelValue)
-const envVarNamePattern = whole(envVarName)
 const configMapKeyPattern = whole(configMapKey)
 
 /** `msg (e.g. 'a',  or 'b', regex used for validation is '…')`, two spaces before "or" as Go writes it. */
@@ -101,7 +99,7 @@ export function qualifiedNameProblems(text: string): readonly string[] {
     else problems.push(...dnsSubdomainProblems(prefix).map((problem) => `prefix part ${problem}`))
   } else if (parts.length > 2) {
     return [
-      `a qualified name ${patternProblem(qualifiedPartText, qualifiedPart, ...qualifiedExamples)} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
+      `a valid label key ${patternProblem(qualifiedPartText, qualifiedPart, ...qualifiedExamples)} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
     ]
   }
   if (name === '') problems.push('name part must be non-empty')
@@ -156,7 +154,6 @@ function dotProblems(text: string): readonly string[] {
 
 /** Relaxed since 1.32: any printable ASCII but '='. */
 export function envVarNameProblems(text: string): readonly string[] {
-  if (text === '' || envVarNamePattern.test(text)) return dotProblems(text)
   for (const sign of text) {
     const code = sign.codePointAt(0) ?? 0
     if (code < 0x20 || code > 0x7e || sign === '=') {
@@ -169,7 +166,7 @@ export function envVarNameProblems(text: string): readonly string[] {
 /** Names of ports: at most 15 characters, at least one letter, single inner hyphens (IANA_SVC_NAME). */
 export function portNameProblems(text: string): readonly string[] {
   const problems: string[] = []
-  if (byteLength(text) > 15) problems.push('must be no more than 15 characters')
+  if (byteLength(text) > 15) problems.push(tooManyBytes(15))
   if (!/^[-a-z0-9]+$/.test(text))
     problems.push('must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)')
   if (!/[a-z]/.test(text)) problems.push('must contain at least one letter (a-z)')
@@ -182,9 +179,43 @@ export function portNumberProblems(port: number): readonly string[] {
   return port >= 1 && port <= 65535 ? [] : ['must be between 1 and 65535, inclusive']
 }
 
+const headerName = '[-A-Za-z0-9]+'
+const headerNamePattern = whole(headerName)
+
+export function headerNameProblems(text: string): readonly string[] {
+  if (headerNamePattern.test(text)) return []
+  const meaning = "a valid HTTP header must consist of alphanumeric characters or '-'"
+  return [patternProblem(meaning, headerName, 'X-Header-Name')]
+}
+
+const wildcard = `\\*\\.${subdomain}`
+const wildcardPattern = whole(wildcard)
+
+/** "*.example.com" (RFC 1034 section 4.3.3). */
+export function wildcardProblems(text: string): readonly string[] {
+  if (byteLength(text) > dnsSubdomainMax) return [tooManyBytes(dnsSubdomainMax)]
+  if (wildcardPattern.test(text)) return []
+  const meaning =
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character"
+  return [patternProblem(meaning, wildcard, '*.example.com')]
+}
+
+const searchLabel = '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?'
+const search = `${searchLabel}(\\.${searchLabel})*`
+const searchPattern = whole(search)
+
+/** Domains of a search list may have underscores. */
+export function searchDomainProblems(text: string): readonly string[] {
+  if (byteLength(text) > dnsSubdomainMax) return [tooManyBytes(dnsSubdomainMax)]
+  if (searchPattern.test(text)) return []
+  const meaning =
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and must start and end with an alphanumeric character"
+  return [patternProblem(meaning, search, 'example.com')]
+}
+
 export type NameRule = (name: string) => readonly string[]
 
 /** A generateName is a prefix: what it ends in is mended by the suffix. */
 export function maskedPrefix(prefix: string): string {
-  return prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -1)}a` : prefix
+  return prefix.length > 1 && prefix.endsWith('-') ? `${prefix.slice(0, -2)}a` : prefix
 }

@@ -53,6 +53,12 @@ export function numberAt(from: unknown, ...path: readonly string[]): number | un
   return typeof value === 'number' ? value : undefined
 }
 
+/** As decoded: integers beyond 2^53 keep every digit. */
+export function integerAt(from: unknown, ...path: readonly string[]): number | bigint | undefined {
+  const value = valueAt(from, ...path)
+  return typeof value === 'number' || typeof value === 'bigint' ? value : undefined
+}
+
 export function flagAt(from: unknown, ...path: readonly string[]): boolean {
   return valueAt(from, ...path) === true
 }

@@ -78,16 +78,19 @@ function validateOwnerReferences(metadata: ObjectValue, at: string): readonly Ca
   for (const [index, reference] of objectsAt(metadata, 'ownerReferences').entries()) {
     const where = `${at}[${index}]`
     const apiVersion = textAt(reference, 'apiVersion')
-    const version = apiVersion.split('/').at(-1) ?? ''
-    if (version === '') causes.push(invalidValue(`${where}.apiVersion`, apiVersion, 'version must not be empty'))
+    const [version, ...more] = apiVersion.split('/').toReversed()
+    if (apiVersion === '') causes.push(required(`${where}.apiVersion`, 'must not be empty'))
+    else if (version === '' || more.length > 1) {
+      causes.push(invalidValue(`${where}.apiVersion`, apiVersion, 'must be <group>/<version> or <version>'))
+    }
     for (const field of ['kind', 'name', 'uid'] as const) {
-      if (textAt(reference, field) === '') causes.push(invalidValue(`${where}.${field}`, '', 'must not be empty'))
+      if (textAt(reference, field) === '') causes.push(required(`${where}.${field}`, 'must not be empty'))
     }
     if (apiVersion === 'v1' && textAt(reference, 'kind') === 'Event') {
       causes.push(invalidValue(where, reference, '/v1, Kind=Event is disallowed from being an owner'))
     }
     if (flagAt(reference, 'controller')) {
-      const name = textAt(reference, 'name')
+      const name = `${textAt(reference, 'kind')}/${textAt(reference, 'name')}`
       if (controller !== undefined) {
         const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${name}`
         causes.push(invalidValue(at, valueAt(metadata, 'ownerReferences'), text))

@@ -420,7 +420,7 @@ test('__proto__ is an ordinary key: dropped as an unknown field, kept in data, a
 })
 
 test('integers beyond 2^53 survive where the type holds them', async () => {
-  const body = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"big"},"spec":{"activeDeadlineSeconds":2147483647,"securityContext":{"runAsUser":9007199254740993},"containers":[{"name":"c","image":"i"}]}}`
+  const body = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"big"},"spec":{"activeDeadlineSeconds":2147483647,"terminationGracePeriodSeconds":9007199254740993,"containers":[{"name":"c","image":"i"}]}}`
   const answer = await call(plane.http, 'POST', '/api/v1/namespaces/default/pods?dryRun=All', { body })
   assert.equal(answer.status, 201, answer.text)
   assert.match(answer.text, /9007199254740993/)

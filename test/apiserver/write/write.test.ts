@@ -540,7 +540,7 @@ server('invalid objects are 422 with every cause in Go words', async (server) =>
   ]) {
     assert.ok(causes.includes(cause), `${cause} in ${causes.join(', ')}`)
   }
-  assert.match(answer.body.message, /Unsupported value: "Sometimes": supported values: "Always", "Never", "OnFailure"/)
+  assert.match(answer.body.message, /Unsupported value: "Sometimes": supported values: "Always", "OnFailure", "Never"/)
 })
 
 server('selectors must match the template and never change', async (server) => {
