@@ -4,6 +4,7 @@ import { parse } from 'yaml'
 import { type KubeObject, watch, type WatchLine } from '../control-plane.ts'
 import { statuses } from '../testdata/manifests.ts'
 import { groupVersionOf, keyOf } from './discovery.ts'
+import { selectsByField } from './field-labels.ts'
 import { closeEnvelope, itemsOf, nameOf, openEnvelope, protobufType, withoutIdentity } from './protobuf-wire.ts'
 import { assertContains, jsonPatch, mergePatch, strategicPatch, type Subject } from './subject.ts'
 import { protobufWatch } from './watch-protobuf.ts'
@@ -560,6 +561,7 @@ export const storedResourceSteps: readonly Step[] = [
   dryRunCreates,
   creates,
   lists,
+  selectsByField,
   answersInOtherForms,
   speaksProtobuf,
   streamsInitialState,
