@@ -19,6 +19,7 @@ export {
 export type { Quantity } from './scalars/quantity.ts'
 export * from './types.ts'
 export * from './patch/index.ts'
+export { dropDisabledFields } from './feature-gates.ts'
 export { lazy } from './lazy.ts'
 export { decodeEnvelope, decodeProtobuf, encodeEnvelope, encodeProtobuf, envelopeFrame } from './protobuf/index.ts'
 export type { Envelope } from './protobuf/index.ts'

@@ -1,5 +1,6 @@
 import {
   applyDefaults,
+  dropDisabledFields,
   type ObjectValue,
   type ResourceInfo,
   type TypeDescriptor,
@@ -51,10 +52,12 @@ export function genericStrategy(resource: ResourceInfo, rules: KindRules): Strat
     ...(rules.graceSeconds === undefined ? {} : { graceSeconds: rules.graceSeconds }),
     applyDefaults: (object) => applyDefaults(object, type()),
     prepareForCreate(object, context) {
+      dropDisabledFields(object, type())
       if (hasStatus && facts.keepsStatusOnCreate !== true) delete object['status']
       rules.prepareForCreate?.(object, context)
     },
     prepareForUpdate(object, old, context) {
+      dropDisabledFields(object, type())
       if (context.subresource !== '') {
         prepareSubresource(object, old, context)
         return
