@@ -22,6 +22,8 @@ export interface RowHead {
 export interface StateRecord {
   readonly revision: Revision
   readonly compactRevision: Revision
+  /** Live keys at `revision`: tells after a start whether rows are missing that nobody has changed since. */
+  readonly keyCount: number
   readonly membership: Membership
   readonly leases: readonly { readonly id: LeaseId; readonly ttlSeconds: number }[]
   readonly alarms: readonly { readonly member: bigint; readonly type: 'NOSPACE' | 'CORRUPT' }[]

@@ -32,6 +32,7 @@ export function encodeCheckpoint(checkpoint: Checkpoint): Buffer {
   const { membership, leases, alarms } = checkpoint
   const writer = new ByteWriter(64 + 16 * leases.length)
   writer.u64(checkpoint.index).u64(checkpoint.term).u64(checkpoint.revision).u64(checkpoint.compactRevision)
+  writer.u64(checkpoint.keyCount)
   writeIds(writer, membership.voters)
   writeIds(writer, membership.learners)
   writer.u32(leases.length)
@@ -46,13 +47,14 @@ export function readCheckpointPayload(reader: ByteReader): Checkpoint {
   const term = reader.u64()
   const revision = reader.u64()
   const compactRevision = reader.u64()
+  const keyCount = reader.u64()
   const membership = { voters: readIds(reader), learners: readIds(reader) }
   const leases = Array.from({ length: reader.u32() }, () => ({
     id: BigInt.asIntN(64, reader.id()),
     ttlSeconds: reader.u64(),
   }))
   const alarms = Array.from({ length: reader.u16() }, () => ({ member: reader.id(), type: readAlarmType(reader) }))
-  return { index, term, revision, compactRevision, membership, leases, alarms }
+  return { index, term, revision, compactRevision, keyCount, membership, leases, alarms }
 }
 
 function readAlarmType(reader: ByteReader): (typeof alarmTypes)[number] {

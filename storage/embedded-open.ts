@@ -13,6 +13,12 @@ import {
 } from './embedded-replica.ts'
 import { writeManifest, type Manifest, type ManifestMember } from './manifest.ts'
 
+interface LostReplica {
+  readonly member: ManifestMember
+  /** undefined = gone. */
+  readonly damage: unknown
+}
+
 /** The members of a new cluster. */
 export function newManifest(replicas: 1 | 3, clusterId: bigint): Manifest {
   const members = Array.from({ length: replicas }, (_, i) => ({ id: BigInt(i + 1), name: `replica-${i + 1}` }))
@@ -49,15 +55,16 @@ export async function createReplicas(context: ReplicaContext): Promise<readonly 
 export async function openReplicas(context: ReplicaContext): Promise<readonly OpenedReplica[]> {
   const { manifest } = context
   const needed = Math.floor(manifest.members.length / 2) + 1
-  const present: ManifestMember[] = []
+  const gone: LostReplica[] = []
   for (const member of manifest.members) {
-    if (await context.env.disk.exists(join(replicaPath(context, member), 'CURRENT'))) present.push(member)
+    const present = await context.env.disk.exists(join(replicaPath(context, member), 'CURRENT'))
+    if (!present) gone.push({ member, damage: undefined })
   }
-  if (present.length < needed) throw noMajority(context, present.length)
+  if (manifest.members.length - gone.length < needed) throw noMajority(context, gone)
 
   const results = await Promise.allSettled(manifest.members.map((member) => openReplica(context, member)))
   const opened: OpenedReplica[] = []
-  const lost: { readonly member: ManifestMember; readonly damage: unknown }[] = []
+  const lost: LostReplica[] = []
   const fatal: unknown[] = []
   for (const [i, member] of manifest.members.entries()) {
     const result = results[i]
@@ -68,7 +75,7 @@ export async function openReplicas(context: ReplicaContext): Promise<readonly Op
   }
   try {
     if (fatal.length > 0) throw fatal[0]
-    if (opened.length < needed) throw noMajority(context, opened.length, lost.find(({ damage }) => damage)?.damage)
+    if (opened.length < needed) throw noMajority(context, lost)
     const healthy = [...opened]
     for (const { member, damage } of lost) {
       if (damage !== undefined) await moveAside(context, member, damage)
@@ -103,13 +110,17 @@ async function assertNoEntries(context: ReplicaContext, member: ManifestMember):
   )
 }
 
-function noMajority(context: ReplicaContext, present: number, cause?: unknown): StorageError {
-  const { members } = context.manifest
+function noMajority(context: ReplicaContext, lost: readonly LostReplica[]): StorageError {
+  const { manifest, directory } = context
+  const { length } = manifest.members
+  const reasons = lost.map(
+    ({ member, damage }) => `${member.name}: ${damage instanceof Error ? damage.message : 'gone'}`,
+  )
   return new StorageError(
     'ERR_DATA_DIR',
-    `${context.directory}: ${present} of ${members.length} replicas (${members.map(({ name }) => name).join(', ')}) can be ` +
-      `used, a majority is needed: put the missing ones back or restore a backup; to begin empty, move ${context.directory} away`,
-    { cause },
+    `${directory}: ${length - lost.length} of ${length} replicas can be used, a majority is needed ` +
+      `(${reasons.join('; ')}): put the missing ones back or restore a backup; to begin empty, move ${directory} away`,
+    { cause: lost.find(({ damage }) => damage)?.damage },
   )
 }
 

@@ -60,6 +60,11 @@ export async function openReplica(context: ReplicaContext, member: ManifestMembe
   const { disk } = context.env
   const directory = await ReplicaDirectory.open(disk, replicaPath(context, member))
   if (directory === undefined) return undefined
+  const mark = join(directory.path, damagedMark)
+  if (await disk.exists(mark)) {
+    const found = Buffer.from(await disk.readFile(mark)).toString('utf8')
+    throw new StorageError('ERR_CORRUPT', `${directory.path} was found damaged while it ran: ${found}`)
+  }
   // openWal would begin an empty log here, and the member would vote as if it had never voted.
   if (!(await hasLog(context, directory))) throw new StorageError('ERR_CORRUPT', `${directory.wal}: the log is gone`)
   const opened = await openBoth(context, member, directory)
@@ -74,16 +79,36 @@ export async function openReplica(context: ReplicaContext, member: ManifestMembe
   return opened
 }
 
+/** In the directory of a replica that found itself damaged, with what it found. Not to be opened again, but rebuilt. */
+const damagedMark = 'DAMAGED'
+
+/** So that the next start rebuilds the replica: damage to a value shows only when somebody reads it. */
+export async function markDamaged(context: ReplicaContext, member: ManifestMember, error: Error): Promise<void> {
+  const { disk } = context.env
+  const path = replicaPath(context, member)
+  const mark = join(path, damagedMark)
+  await disk.removeTree(mark)
+  const file = await disk.open(mark, 'create')
+  try {
+    await file.write([Buffer.from(error.message, 'utf8')], 0)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await disk.syncDirectory(path)
+}
+
 export async function closeReplica(opened: OpenedReplica): Promise<void> {
   await Promise.allSettled([opened.wal.wal.close(), opened.machine.close()])
 }
 
 /** True for what only this replica suffers from, so that the others can make up for it. */
 export function isReplicaDamage(error: unknown): boolean {
-  return (
-    ((error instanceof StorageError || error instanceof RaftError) && error.code === 'ERR_CORRUPT') ||
-    (error instanceof DiskError && error.code === 'EIO')
-  )
+  return isCorruption(error) || (error instanceof DiskError && error.code === 'EIO')
+}
+
+export function isCorruption(error: unknown): boolean {
+  return (error instanceof StorageError || error instanceof RaftError) && error.code === 'ERR_CORRUPT'
 }
 
 export function replicaLog(opened: OpenedReplica): ReplicaLog {

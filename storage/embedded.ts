@@ -12,7 +12,15 @@ import type { OpenBackend } from './backend/replica-backend.ts'
 import { assertDataDirUnused, DataDirLock, type ProcessTable } from './data-dir-lock.ts'
 import { ReplicaFacade, type RunningReplica } from './embedded-facade.ts'
 import { createReplicas, newManifest, openReplicas } from './embedded-open.ts'
-import { closeReplica, mostUpToDate, openReplica, type OpenedReplica, type ReplicaContext } from './embedded-replica.ts'
+import {
+  closeReplica,
+  isCorruption,
+  markDamaged,
+  mostUpToDate,
+  openReplica,
+  type OpenedReplica,
+  type ReplicaContext,
+} from './embedded-replica.ts'
 import { StorageError } from './errors.ts'
 import { readManifest, type Manifest } from './manifest.ts'
 import type { StateHash } from './mvcc/state-hash.ts'
@@ -283,6 +291,12 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
     await store.close()
     await node.stop({ checkpoint: final })
     await machine.close()
+    const error = await node.ended
+    // Only while the others can make up for it: what is left of the last copies is not given up.
+    const { members } = this.#context.manifest
+    if (!isCorruption(error) || this.#running.size < Math.floor(members.length / 2) + 1) return
+    const member = members.find(({ id }) => id === replica.id)
+    if (member && error) await markDamaged(this.#context, member, error)
   }
 
   async #untilReady(): Promise<void> {

@@ -130,11 +130,13 @@ export class BufferedBackend implements ReplicaBackend {
 
   value(head: RowHead): Value {
     if (this.#broken !== undefined) throw this.#broken
-    const value = this.#pending.value(head) ?? this.#media.get(head)
-    if (value === undefined) {
-      throw this.#break(new StorageError('ERR_CORRUPT', `${this.#directory}: row ${head.main}.${head.sub} is missing`))
+    try {
+      const value = this.#pending.value(head) ?? this.#media.get(head)
+      if (value !== undefined) return value
+    } catch (error) {
+      throw this.#break(error)
     }
-    return value
+    throw this.#break(new StorageError('ERR_CORRUPT', `${this.#directory}: row ${head.main}.${head.sub} is missing`))
   }
 
   heads(): AsyncIterable<readonly RowHead[]> {

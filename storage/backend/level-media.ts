@@ -1,6 +1,7 @@
 import assert from 'node:assert'
 import { crc32 } from 'node:zlib'
 import type { Level } from 'level'
+import { DiskError } from '../../raft/index.ts'
 import type { RowHead } from '../backend.ts'
 import { StorageError } from '../errors.ts'
 import type { Revision, Value } from '../store.ts'
@@ -201,7 +202,25 @@ function levelError(location: string, error: unknown): unknown {
   if (code === 'LEVEL_LOCKED') {
     return new StorageError('ERR_DATA_DIR', `${location}: another process has it open`, { cause: error })
   }
+  if (code === 'LEVEL_IO_ERROR') {
+    const text = error instanceof Error ? `${error.message} ${messageOf(error.cause)}` : ''
+    const known = systemErrors.find(([words]) => text.includes(words))
+    return new DiskError(known?.[1] ?? 'EIO', location, { cause: error, message: `${location}: ${text.trim()}` })
+  }
   return error
+}
+
+/** LevelDB tells system errors by their texts only. What is none of these lies in the files themselves. */
+const systemErrors = [
+  ['No space left on device', 'ENOSPC'],
+  ['Disk quota exceeded', 'EDQUOT'],
+  ['Permission denied', 'EACCES'],
+  ['Too many open files', 'EMFILE'],
+  ['Read-only file system', 'EROFS'],
+] as const
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : ''
 }
 
 function causeOf(error: unknown): unknown {

@@ -67,6 +67,7 @@ export type DetachedWatchers = readonly HubWatcher[]
 export const initialState: StateRecord = {
   revision: 1,
   compactRevision: 0,
+  keyCount: 0,
   membership: { voters: [], learners: [] },
   leases: [],
   alarms: [],
@@ -86,6 +87,7 @@ export function createMvccEngine(options: MvccEngineOptions): MvccEngine {
 export async function loadMvccEngine(options: MvccEngineOptions): Promise<MvccEngine> {
   const engine = new MvccEngine(options, options.backend.checkpointed ?? initialState)
   for await (const heads of options.backend.heads()) engine.loadRows(heads)
+  engine.loaded(options.backend.checkpointed ?? initialState)
   engine.resumeCompaction()
   return engine
 }
@@ -109,6 +111,8 @@ export class MvccEngine implements WatchSource, TxnTarget {
   #compactRevision: Revision
   #membership: Membership
   #keyCount = 0
+  /** While rows are loaded: the last one above the compact revision. */
+  #loadedTo: { readonly main: Revision; readonly sub: number }
   /** Rows written by the entry being applied. */
   #changes: Row[] = []
   /** The entry being applied compacts. */
@@ -127,6 +131,8 @@ export class MvccEngine implements WatchSource, TxnTarget {
     this.#revision = state.revision
     this.#compactRevision = state.compactRevision
     this.#membership = state.membership
+    // Revision 1 is the empty store's.
+    this.#loadedTo = { main: Math.max(1, state.compactRevision), sub: Number.POSITIVE_INFINITY }
     this.#alarms = state.alarms
     for (const lease of state.leases) this.#leases.add(lease.id, lease.ttlSeconds)
     this.#hub = new WatchHub(this, { scheduler, log })
@@ -165,6 +171,7 @@ export class MvccEngine implements WatchSource, TxnTarget {
     return {
       revision: this.#revision,
       compactRevision: this.#compactRevision,
+      keyCount: this.#keyCount,
       membership: this.#membership,
       leases: this.#leases.list(),
       alarms: this.#alarms,
@@ -175,20 +182,46 @@ export class MvccEngine implements WatchSource, TxnTarget {
     this.#membership = membership
   }
 
-  /** Rows in order, before the first apply. Those above the state's revision are skipped. */
+  /**
+   * Rows in order, before the first apply. Those above the state's revision are skipped. None may be missing: above the
+   * compact revision every revision has changed something, its changes are numbered from 0, and each follows the row of
+   * its key that was live before; keys not changed since are counted, see loaded().
+   *
+   * @throws StorageError ERR_CORRUPT
+   */
   loadRows(heads: readonly RowHead[]): void {
     for (const head of heads) {
       if (head.main > this.#revision) return
+      const { main, sub } = this.#loadedTo
+      const next = head.main === main ? head.sub === sub + 1 : head.main === main + 1 && head.sub === 0
+      if (head.main > this.#compactRevision) {
+        if (!next)
+          throw new StorageError('ERR_CORRUPT', `rows are missing between ${main}.${sub} and ${head.main}.${head.sub}`)
+        this.#loadedTo = head
+      }
       const history = this.index.open(keyName(head.key))
       const previous = history.newest
       if (previous !== undefined && previous.main >= head.main) {
         throw new StorageError('ERR_CORRUPT', `rows of one key out of order: ${previous.main}, then ${head.main}`)
+      }
+      if (head.main > this.#compactRevision && !follows(head, previous)) {
+        throw new StorageError('ERR_CORRUPT', `the row before ${head.main}.${head.sub} of its key is missing`)
       }
       const row = new Row(history, head)
       this.#enter(row, previous)
       // An older row may name a lease that has gone since: then attach finds none, and a later row lets go of the key.
       if (head.lease !== 0n) this.#leases.attach(head.lease, history.name)
     }
+  }
+
+  /** After the last loadRows. @throws StorageError ERR_CORRUPT */
+  loaded(state: StateRecord): void {
+    if (this.#keyCount !== state.keyCount) {
+      throw new StorageError('ERR_CORRUPT', `rows hold ${this.#keyCount} live keys of ${state.keyCount}`)
+    }
+    const { main } = this.#loadedTo
+    if (main !== this.#revision)
+      throw new StorageError('ERR_CORRUPT', `rows end at revision ${main} of ${this.#revision}`)
   }
 
   /**
@@ -500,4 +533,12 @@ export class MvccEngine implements WatchSource, TxnTarget {
     }
     if (this.#closed) throw new StorageError('ERR_STOPPED', 'the store is closed')
   }
+}
+
+/** Whether `previous` can be the row that was there when `head` was written; rows live at the compact revision stay. */
+function follows(head: RowHead, previous: RowHead | undefined): boolean {
+  const live = previous === undefined || previous.tombstone ? undefined : previous
+  if (head.tombstone) return live !== undefined
+  if (head.version === 1) return live === undefined && head.createRevision === head.main
+  return live?.version === head.version - 1 && live.createRevision === head.createRevision
 }

@@ -31,6 +31,7 @@ export function state(revision: number, compactRevision = 0): StateRecord {
     membership: { voters: [1n, 2n, 0xffff_ffff_ffff_ffffn], learners: [9n] },
     leases: [{ id: -5n, ttlSeconds: 60 }],
     alarms: [{ member: 3n, type: 'CORRUPT' }],
+    keyCount: 5,
   }
 }
 
