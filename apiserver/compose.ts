@@ -9,6 +9,7 @@ import { createObjectCache } from './cache/object-cache.ts'
 import { enabledControllers } from './controllers/controller-names.ts'
 import { startControllers } from './controllers/start-controllers.ts'
 import { pkiPaths, planPki, writePki } from './certificates/certificates.ts'
+import { machineAddresses } from './certificates/machine-addresses-node.ts'
 import { readText, writePrivate } from './certificates/pki-files-node.ts'
 import { createDispatcher, type Dispatcher } from './dispatch.ts'
 import { createResponder } from './encoding/responder.ts'
@@ -115,6 +116,7 @@ export async function openControlPlane(
     const planning = planPki({
       dataDir,
       bindAddress: settings.bindAddress,
+      machineAddresses,
       nowMs: env.clock.wallMs(),
       loadIssuer: async () => {
         const { createIssuer } = await import('./certificates/issuer-node.ts')

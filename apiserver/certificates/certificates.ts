@@ -24,6 +24,9 @@ export const renewBeforeMs = 90 * 86_400_000
 /** The API server's address inside a cluster: first of the service range 10.96.0.0/16. */
 export const serviceAddress = '10.96.0.1'
 
+/** Addresses of this machine in one certificate; those beyond are left out. */
+const machineAddressesMax = 64
+
 export const adminName = 'trireme-admin'
 
 export interface PkiPaths {
@@ -39,8 +42,11 @@ export function pkiPaths(dataDir: string): PkiPaths {
   return { directory, authority: pair('ca'), server: pair('apiserver'), admin: pair('admin') }
 }
 
-/** Names the server certificate must carry when the server listens on `bindAddress`. */
-export function serverNames(bindAddress: string): IssueRequest['names'] {
+/**
+ * Names the server certificate must carry when the server listens on `bindAddress`; on every address of this machine those
+ * are `machineAddresses`.
+ */
+function serverNames(bindAddress: string, machineAddresses: () => readonly string[]): IssueRequest['names'] {
   const everywhere = bindAddress === '0.0.0.0' || bindAddress === '::'
   const names = [
     'localhost',
@@ -51,7 +57,7 @@ export function serverNames(bindAddress: string): IssueRequest['names'] {
     '127.0.0.1',
     '::1',
     serviceAddress,
-    ...(everywhere ? [] : [bindAddress]),
+    ...(everywhere ? machineAddresses().slice(0, machineAddressesMax) : [bindAddress]),
   ]
   return [...new Set(names)].map((value) => ({ type: isIpAddress(value) ? 'ip' : 'dns', value }))
 }
@@ -63,6 +69,8 @@ export function serverNames(bindAddress: string): IssueRequest['names'] {
 export async function planPki(options: {
   readonly dataDir: string
   readonly bindAddress: string
+  /** Where others reach this machine; looked at when `bindAddress` is all of them. */
+  readonly machineAddresses: () => readonly string[]
   readonly nowMs: number
   readonly loadIssuer: () => Promise<Issuer>
 }): Promise<PkiPlan> {
@@ -72,7 +80,7 @@ export async function planPki(options: {
     readPair(paths.server),
     readPair(paths.admin),
   ])
-  const names = serverNames(options.bindAddress)
+  const names = serverNames(options.bindAddress, options.machineAddresses)
   const fresh = (pair: KeyPair | undefined): X509Certificate | undefined => checked(pair, options.nowMs)
   const changed = new Map<string, string>()
   let issuer: Promise<Issuer> | undefined

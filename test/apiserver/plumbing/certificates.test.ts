@@ -22,11 +22,15 @@ function directory(t: TestContext): string {
   return path
 }
 
-function plan(dataDir: string, options: { nowMs?: number; bindAddress?: string } = {}): Promise<PkiPlan> {
+function plan(
+  dataDir: string,
+  options: { nowMs?: number; bindAddress?: string; addresses?: string[] } = {},
+): Promise<PkiPlan> {
   const nowMs = options.nowMs ?? start
   return planPki({
     dataDir,
     bindAddress: options.bindAddress ?? '127.0.0.1',
+    machineAddresses: () => options.addresses ?? [],
     nowMs,
     loadIssuer: () => createIssuer({ nowMs, entropy: (length) => crypto.getRandomValues(new Uint8Array(length)) }),
   })
@@ -58,6 +62,7 @@ test('what is good on disk is kept, and the library that makes certificates is n
   const again = await planPki({
     dataDir,
     bindAddress: '127.0.0.1',
+    machineAddresses: () => assert.fail('not looked at'),
     nowMs: start + 30 * dayMs,
     loadIssuer: () => Promise.reject(new Error('not needed')),
   })
@@ -86,6 +91,30 @@ test('a bind address that the server certificate lacks makes a new one', async (
   assert.deepEqual(changedNames(moved), ['apiserver.crt', 'apiserver.key'])
   assert.ok(new X509Certificate(moved.pki.server.certificate).checkIP('192.0.2.7'))
   assert.equal((await plan(dataDir, { bindAddress: '0.0.0.0' })).changed.size, 0)
+})
+
+test('on every address the certificate names those of the machine, and is renewed when one is new, not when one goes', async (t) => {
+  const dataDir = directory(t)
+  for (const bindAddress of ['0.0.0.0', '::']) {
+    const made = await plan(dataDir, { bindAddress, addresses: ['192.0.2.7', '2001:db8::7'] })
+    const certificate = new X509Certificate(made.pki.server.certificate)
+    for (const address of ['192.0.2.7', '2001:db8::7', '127.0.0.1', '::1'])
+      assert.ok(certificate.checkIP(address), address)
+    await writePki(made)
+    assert.equal((await plan(dataDir, { bindAddress, addresses: ['192.0.2.7'] })).changed.size, 0)
+    const grown = await plan(dataDir, { bindAddress, addresses: ['192.0.2.7', '192.0.2.8'] })
+    assert.deepEqual(changedNames(grown), ['apiserver.crt', 'apiserver.key'])
+  }
+})
+
+test('an IPv6 bind address is found in the certificate however it is spelt', async (t) => {
+  const dataDir = directory(t)
+  await writePki(await plan(dataDir, { bindAddress: '2001:db8:0:0:0:0:0:1' }))
+  assert.equal((await plan(dataDir, { bindAddress: '2001:DB8::1' })).changed.size, 0)
+  assert.deepEqual(changedNames(await plan(dataDir, { bindAddress: '2001:db8::2' })), [
+    'apiserver.crt',
+    'apiserver.key',
+  ])
 })
 
 test('a damaged file or a key of another certificate is made anew', async (t) => {
