@@ -28,6 +28,37 @@ const createdByPut = new Set([
   'rbac.authorization.k8s.io/roles',
 ])
 
+/** Kinds whose metadata.generation counts the states of their spec; the others have none (strategy.go, PrepareForCreate). */
+const countsGenerations = new Set([
+  '/pods',
+  '/podtemplates',
+  '/replicationcontrollers',
+  'admissionregistration.k8s.io/mutatingadmissionpolicies',
+  'admissionregistration.k8s.io/mutatingadmissionpolicybindings',
+  'admissionregistration.k8s.io/mutatingwebhookconfigurations',
+  'admissionregistration.k8s.io/validatingadmissionpolicies',
+  'admissionregistration.k8s.io/validatingadmissionpolicybindings',
+  'admissionregistration.k8s.io/validatingwebhookconfigurations',
+  'apiextensions.k8s.io/customresourcedefinitions',
+  'apps/daemonsets',
+  'apps/deployments',
+  'apps/replicasets',
+  'apps/statefulsets',
+  'batch/cronjobs',
+  'batch/jobs',
+  'discovery.k8s.io/endpointslices',
+  'flowcontrol.apiserver.k8s.io/flowschemas',
+  'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations',
+  'networking.k8s.io/ingressclasses',
+  'networking.k8s.io/ingresses',
+  'networking.k8s.io/networkpolicies',
+  'policy/poddisruptionbudgets',
+  'resource.k8s.io/deviceclasses',
+  'resource.k8s.io/devicetaintrules',
+  'resource.k8s.io/resourceslices',
+  'scheduling.k8s.io/priorityclasses',
+])
+
 /** Objects of this kind carry what only their creation can set: they cannot be posted back as they were answered. */
 const madeAtCreation = new Set(['batch/jobs'])
 
@@ -115,6 +146,7 @@ async function creates(subject: Subject): Promise<void> {
   assert.match(json.metadata.uid, /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
   assert.match(json.metadata.creationTimestamp ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
   assert.ok(BigInt(json.metadata.resourceVersion) > BigInt(subject.before))
+  assert.equal(json.metadata.generation, countsGenerations.has(keyOf(resource)) ? 1 : undefined)
   subject.object = json
   subject.changes.push({ type: 'ADDED', resourceVersion: subject.resourceVersion })
   assert.deepEqual((await subject.expect(200, 'GET', path)).json, json, 'a get answers what the create answered')
