@@ -20,20 +20,21 @@ type Operation =
  */
 export function jsonPatch(document: unknown, patch: unknown): unknown {
   const operations = decode(patch)
+  const own: Owned = new Set()
   let copiedSize = 0
   let root = document
   for (const operation of operations) {
     switch (operation.op) {
       case 'add':
-        root = change(root, operation.path, 0, (slot) => insert(slot, operation.value), 'add')
+        root = change(own, root, operation.path, 0, (slot) => insert(slot, operation.value), 'add')
         break
       case 'replace':
         find(root, operation.path, 'replace')
-        root = change(root, operation.path, 0, (slot) => put(slot, operation.value), 'replace')
+        root = change(own, root, operation.path, 0, (slot) => put(slot, operation.value), 'replace')
         break
       case 'remove':
         find(root, operation.path, 'remove')
-        root = change(root, operation.path, 0, take, 'remove')
+        root = change(own, root, operation.path, 0, take, 'remove')
         break
       case 'test': {
         const found = findOrNull(root, operation.path)
@@ -47,8 +48,8 @@ export function jsonPatch(document: unknown, patch: unknown): unknown {
           throw problem('move', operation.path, 'a value cannot move into itself')
         }
         const value = find(root, operation.from, 'move')
-        root = change(root, operation.from, 0, take, 'move')
-        root = change(root, operation.path, 0, (slot) => insert(slot, value), 'move')
+        root = change(own, root, operation.from, 0, take, 'move')
+        root = change(own, root, operation.path, 0, (slot) => insert(slot, value), 'move')
         break
       }
       case 'copy': {
@@ -57,7 +58,8 @@ export function jsonPatch(document: unknown, patch: unknown): unknown {
         if (copiedSize > copiedSizeMax) {
           throw problem('copy', operation.path, `copies add up to more than ${copiedSizeMax} bytes`)
         }
-        root = change(root, operation.path, 0, (slot) => insert(slot, value), 'copy')
+        disown(own, value)
+        root = change(own, root, operation.path, 0, (slot) => insert(slot, value), 'copy')
         break
       }
     }
@@ -119,8 +121,22 @@ interface Slot {
   readonly path: readonly string[]
 }
 
-/** Copies the containers along `path` and lets `edit` change the last one: the document itself stays as it was. */
+/** Containers that this patch made and nothing else refers to: later operations change them in place. */
+type Owned = Set<unknown>
+
+/** From here on `value` stands in two places, and a change in one must not show in the other. */
+function disown(own: Owned, value: unknown): void {
+  own.delete(value)
+  if (Array.isArray(value)) for (const item of value) disown(own, item)
+  else if (isObject(value)) for (const key of Object.keys(value)) disown(own, value[key])
+}
+
+/**
+ * Copies the containers along `path`, each once in a patch, and lets `edit` change the last one: the document itself
+ * stays as it was.
+ */
 function change(
+  own: Owned,
   node: unknown,
   path: readonly string[],
   depth: number,
@@ -130,17 +146,18 @@ function change(
   if (path.length === 0) return edit({ container: [], token: '', op, path })
   const token = path[depth] as string
   if (!Array.isArray(node) && !isObject(node)) throw problem(op, path, 'missing value')
-  const container = Array.isArray(node) ? [...node] : shallowCopy(node)
+  const container = own.has(node) ? node : Array.isArray(node) ? [...(node as unknown[])] : shallowCopy(node)
+  own.add(container)
   if (depth === path.length - 1) {
     edit({ container, token, op, path })
     return container
   }
   if (Array.isArray(container)) {
     const position = existing(container, token, op, path)
-    container[position] = change(container[position], path, depth + 1, edit, op)
+    container[position] = change(own, container[position], path, depth + 1, edit, op)
   } else {
     if (!Object.hasOwn(container, token)) throw problem(op, path, 'missing value')
-    container[token] = change(container[token], path, depth + 1, edit, op)
+    container[token] = change(own, container[token], path, depth + 1, edit, op)
   }
   return container
 }

@@ -35,3 +35,12 @@ export function jsonSize(value: unknown): number {
   if (isObject(value)) return Object.keys(value).reduce((sum, key) => sum + key.length + 4 + jsonSize(value[key]), 2)
   return 8
 }
+
+/** The same text for values that are jsonEqual, another for others: what lists of values are searched by. */
+export function canonicalText(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value)
+  if (Array.isArray(value)) return `[${value.map(canonicalText).join(',')}]`
+  if (!isObject(value)) return String(value) // a bigint reads as the number of the same value
+  const members = Object.keys(value).sort()
+  return `{${members.map((key) => `${JSON.stringify(key)}:${canonicalText(value[key])}`).join(',')}}`
+}

@@ -13,7 +13,7 @@
  */
 import { SchemaError } from '../errors.ts'
 import type { FieldDescriptor, ObjectValue, TypeDescriptor, TypeRef } from '../types.ts'
-import { isObject, jsonEqual, shallowCopy } from './json-value.ts'
+import { canonicalText, isObject, shallowCopy } from './json-value.ts'
 
 const patchDirective = '$patch'
 const retainKeysDirective = '$retainKeys'
@@ -131,7 +131,8 @@ function deleteFromPrimitiveList(merged: ObjectValue, key: string, values: unkno
   if (!Array.isArray(values)) throw malformed(path, `${deleteFromListPrefix}${key} must be a list`)
   const list = merged[key]
   if (!Array.isArray(list)) return
-  merged[key] = list.filter((item) => !values.some((value) => jsonEqual(item, value)))
+  const unwanted = new Set(values.map(canonicalText))
+  merged[key] = list.filter((item) => !unwanted.has(canonicalText(item)))
 }
 
 /** Handles every `$setElementOrder/x` together with the patch's `x`; returns the members so dealt with. */
@@ -166,10 +167,11 @@ function applyElementOrders(
 
 /** The items of the patch must stand in the order that the patch itself asks for. */
 function checkOrder(items: readonly unknown[], order: readonly unknown[], member: Member, path: string): void {
+  const positionIn = positions(order, member.mergeKey)
   let last = -1
   for (const item of items) {
     if (isObject(item) && Object.hasOwn(item, patchDirective)) continue
-    const position = indexOf(order, item, member.mergeKey)
+    const position = positionIn(item)
     if (position < last || position === -1) {
       throw malformed(path, "the order in patch list doesn't match $setElementOrder list")
     }
@@ -190,15 +192,18 @@ function mergeList(
   const itemType = member.type?.is === 'list' ? member.type.of : undefined
   const sample = [...original, ...patch].find((item) => item !== null)
   if (!isObject(sample)) {
-    const merged: unknown[] = []
-    for (const item of [...original, ...patch]) if (!merged.some((seen) => jsonEqual(seen, item))) merged.push(item)
-    return interleave(merged, order ?? patch, original, undefined)
+    const merged = new Map<string, unknown>()
+    for (const item of [...original, ...patch]) {
+      const identity = canonicalText(item)
+      if (!merged.has(identity)) merged.set(identity, item)
+    }
+    return interleave([...merged.values()], order ?? patch, original, undefined)
   }
   const mergeKey = member.mergeKey
   if (mergeKey === undefined) throw malformed(path, 'cannot merge lists without merge key')
 
-  const base = original.map((item) => item)
   const ordinary: ObjectValue[] = []
+  const deleted = new Set<string>()
   let replaced = false
   for (const [position, item] of patch.entries()) {
     if (!isObject(item)) throw malformed(`${path}[${position}]`, 'a list of maps holds an item of another type')
@@ -208,22 +213,25 @@ function mergeList(
     } else if (directive === 'replace') {
       replaced = true
     } else if (directive === 'delete') {
-      const identity = keyOf(item, mergeKey, `${path}[${position}]`)
-      for (let index = base.length - 1; index >= 0; index--) {
-        const candidate = base[index]
-        if (isObject(candidate) && jsonEqual(candidate[mergeKey], identity)) base.splice(index, 1)
-      }
+      deleted.add(keyOf(item, mergeKey, `${path}[${position}]`))
     } else {
       throw malformed(`${path}[${position}]`, `unknown patch type ${JSON.stringify(directive)} in list`)
     }
   }
   if (replaced) return ordinary.map((item) => withoutDirectives(item, path))
 
+  const base = original.filter((item) => !isObject(item) || !deleted.has(canonicalText(item[mergeKey])))
+  const positionIn = positions(base, mergeKey)
+  const added = new Map<string, number>()
   for (const [position, item] of ordinary.entries()) {
     const identity = keyOf(item, mergeKey, `${path}[${position}]`)
-    const index = base.findIndex((candidate) => isObject(candidate) && jsonEqual(candidate[mergeKey], identity))
-    if (index === -1) base.push(withoutDirectives(item, path))
-    else base[index] = mergeObject(base[index] as ObjectValue, item, shapeOf(itemType), `${path}[${index}]`)
+    const index = added.get(identity) ?? positionIn(item)
+    if (index === -1) {
+      added.set(identity, base.length)
+      base.push(withoutDirectives(item, path))
+    } else {
+      base[index] = mergeObject(base[index] as ObjectValue, item, shapeOf(itemType), `${path}[${index}]`)
+    }
   }
   return interleave(base, order ?? ordinary, original, mergeKey)
 }
@@ -238,34 +246,44 @@ function interleave(
   server: readonly unknown[],
   mergeKey: string | undefined,
 ): unknown[] {
-  const byPosition = (list: readonly unknown[]) => (a: unknown, b: unknown) =>
-    indexOf(list, a, mergeKey) - indexOf(list, b, mergeKey)
-  const named = merged.filter((item) => indexOf(order, item, mergeKey) !== -1).sort(byPosition(order))
-  const rest = merged.filter((item) => indexOf(order, item, mergeKey) === -1).sort(byPosition(server))
+  const inOrder = positions(order, mergeKey)
+  const atServer = positions(server, mergeKey)
+  const named = merged.filter((item) => inOrder(item) !== -1).sort((a, b) => inOrder(a) - inOrder(b))
+  const rest = merged.filter((item) => inOrder(item) === -1).sort((a, b) => atServer(a) - atServer(b))
   const result: unknown[] = []
   let next = 0
   for (const item of named) {
-    const mine = indexOf(server, item, mergeKey)
-    while (next < rest.length && indexOf(server, rest[next], mergeKey) < mine) {
-      result.push(rest[next++])
-    }
+    const mine = atServer(item)
+    while (next < rest.length && atServer(rest[next]) < mine) result.push(rest[next++])
     result.push(item)
   }
   while (next < rest.length) result.push(rest[next++])
   return result
 }
 
-function indexOf(list: readonly unknown[], item: unknown, mergeKey: string | undefined): number {
-  if (mergeKey === undefined) return list.findIndex((candidate) => jsonEqual(candidate, item))
-  if (!isObject(item)) return -1
-  return list.findIndex((candidate) => isObject(candidate) && jsonEqual(candidate[mergeKey], item[mergeKey]))
+/** Where the first item with the same identity (merge key, or whole value) stands in `list`, else -1. */
+function positions(list: readonly unknown[], mergeKey: string | undefined): (item: unknown) => number {
+  const identity = (item: unknown): string | undefined => {
+    if (mergeKey === undefined) return canonicalText(item)
+    return isObject(item) ? canonicalText(item[mergeKey]) : undefined
+  }
+  const known = new Map<string, number>()
+  for (const [position, item] of list.entries()) {
+    const text = identity(item)
+    if (text !== undefined && !known.has(text)) known.set(text, position)
+  }
+  return (item) => {
+    const text = identity(item)
+    return text === undefined ? -1 : (known.get(text) ?? -1)
+  }
 }
 
-function keyOf(item: ObjectValue, mergeKey: string, path: string): unknown {
+/** The merge key's value as canonical text. */
+function keyOf(item: ObjectValue, mergeKey: string, path: string): string {
   if (!Object.hasOwn(item, mergeKey)) {
     throw malformed(path, `map: ${describe(item)} does not contain declared merge key: ${mergeKey}`)
   }
-  return item[mergeKey]
+  return canonicalText(item[mergeKey])
 }
 
 const describe = (item: ObjectValue): string => `map[${Object.keys(item).sort().join(' ')}]`

@@ -126,3 +126,27 @@ test('JSON patch bounds what copies add up to', () => {
     (error) => error instanceof SchemaError && error.code === 'ERR_PATCH',
   )
 })
+
+test('JSON patch changes one of two copies and leaves the other', () => {
+  const patch = [
+    { op: 'add', path: '/a/b', value: { c: [] } },
+    { op: 'add', path: '/a/b/c/-', value: 1 },
+    { op: 'copy', from: '/a', path: '/copy' },
+    { op: 'add', path: '/copy/b/c/-', value: 2 },
+    { op: 'add', path: '/a/b/c/-', value: 3 },
+  ]
+  const kept = JSON.stringify(patch)
+  assert.deepEqual(plain(jsonPatch({ a: {} }, patch)), { a: { b: { c: [1, 3] } }, copy: { b: { c: [1, 2] } } })
+  assert.equal(JSON.stringify(patch), kept, 'the patch itself is never changed')
+})
+
+test('JSON patch copies a container once, however many operations change it', () => {
+  let reads = 0
+  const counting = new Proxy({}, {
+    ownKeys: () => ((reads += 1), []),
+  })
+  const operations = Array.from({ length: 1000 }, (_, key) => ({ op: 'add', path: `/data/${key}`, value: key }))
+  const answer = jsonPatch({ data: counting }, operations) as { data: object }
+  assert.equal(Object.keys(answer.data).length, 1000)
+  assert.equal(reads, 1)
+})

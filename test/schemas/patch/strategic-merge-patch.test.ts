@@ -191,3 +191,15 @@ test('strategic merge patch keeps __proto__ an ordinary key', () => {
   const answer = strategicMergePatch({}, patch, root) as { spec: { labels: object } }
   assert.deepEqual(Object.keys(answer.spec.labels), ['__proto__'])
 })
+
+test('strategic merge patch looks at each item of a long list a bounded number of times', () => {
+  const count = 500
+  let reads = 0
+  const item = (name: string): object =>
+    Object.defineProperty({}, 'name', { enumerable: true, get: () => ((reads += 1), name) })
+  const list = (prefix: string): object[] => Array.from({ length: count }, (_, index) => item(`${prefix}-${index}`))
+  const document = { spec: { containers: list('old') } } as unknown as ObjectValue
+  const answer = strategicMergePatch(document, { spec: { containers: list('new') } }, root)
+  assert.equal(((answer['spec'] as ObjectValue)['containers'] as unknown[]).length, 2 * count)
+  assert.ok(reads <= 40 * count, `${reads} reads of ${2 * count} keys`)
+})
