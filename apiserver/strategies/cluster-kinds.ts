@@ -1,4 +1,5 @@
 import type { ObjectValue } from '../../schemas/index.ts'
+import { timestamp } from '../object-store/object-meta.ts'
 import type { Cause } from '../types.ts'
 import { duplicate, forbiddenField, invalidValue, required } from '../validation/field-error.ts'
 import { validateCidr } from '../validation/ip-address.ts'
@@ -199,3 +200,31 @@ export const ipAddressRules: KindRules = {
   validate: (object: ObjectValue) =>
     objectAt(object, 'spec', 'parentRef') === undefined ? [required('spec.parentRef')] : [],
 }
+
+/** A taint of a device says since when: now, unless it was there before. */
+function stampTaints(taints: readonly ObjectValue[], before: readonly ObjectValue[], now: Date): void {
+  for (const taint of taints) {
+    if (taint['timeAdded'] !== undefined) continue
+    const known = before.find((old) =>
+      ['key', 'value', 'effect'].every((field) => textAt(old, field) === textAt(taint, field)),
+    )
+    taint['timeAdded'] = known?.['timeAdded'] ?? timestamp(now)
+  }
+}
+
+const taintsOfRule = (object: ObjectValue | undefined): readonly ObjectValue[] => {
+  const taint = objectAt(object, 'spec', 'taint')
+  return taint === undefined ? [] : [taint]
+}
+const taintsOfSlice = (object: ObjectValue | undefined): readonly ObjectValue[] =>
+  objectsAt(object, 'spec', 'devices').flatMap((device) => objectsAt(device, 'taints'))
+
+function taintingRules(taintsOf: (object: ObjectValue | undefined) => readonly ObjectValue[]): KindRules {
+  return {
+    prepareForCreate: (object, context) => stampTaints(taintsOf(object), [], context.now),
+    prepareForUpdate: (object, old, context) => stampTaints(taintsOf(object), taintsOf(old), context.now),
+  }
+}
+
+export const deviceTaintRuleRules = taintingRules(taintsOfRule)
+export const resourceSliceRules = taintingRules(taintsOfSlice)

@@ -4,10 +4,12 @@ import {
   apiServiceRules,
   certificateSigningRequestRules,
   customResourceDefinitionRules,
+  deviceTaintRuleRules,
   eventRules,
   ipAddressRules,
   leaseRules,
   nodeRules,
+  resourceSliceRules,
 } from './cluster-kinds.ts'
 import { configMapRules, secretRules } from './config-data.ts'
 import { genericStrategy } from './generic-strategy.ts'
@@ -72,6 +74,8 @@ const rulesByKind: Readonly<Record<string, KindRules>> = {
   'rbac.authorization.k8s.io/clusterroles': clusterRoleRules,
   'rbac.authorization.k8s.io/rolebindings': roleBindingRules,
   'rbac.authorization.k8s.io/roles': roleKindRules,
+  'resource.k8s.io/devicetaintrules': deviceTaintRuleRules,
+  'resource.k8s.io/resourceslices': resourceSliceRules,
   'scheduling.k8s.io/priorityclasses': priorityClassRules,
   'storage.k8s.io/storageclasses': storageClassRules,
 }

@@ -36,3 +36,22 @@ test('a Service keeps how it is reached from outside while it has addresses of i
     await server.close()
   }
 })
+
+test('a taint of a device says since when, and goes on saying it', async () => {
+  const server = await startTestServer()
+  try {
+    const rule = (extra: object): object => ({
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'DeviceTaintRule',
+      metadata: { name: 't', ...extra },
+      spec: { deviceSelector: { driver: 'd.example.com' }, taint: { key: 'a', effect: 'NoSchedule' } },
+    })
+    const { body } = await server.call('create', 'devicetaintrules.resource.k8s.io', rule({}))
+    assert.match(body.spec.taint.timeAdded, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+    const again = rule({ resourceVersion: body.metadata.resourceVersion })
+    const put = await server.call('update', 'devicetaintrules.resource.k8s.io/t', again)
+    assert.equal(put.body.metadata.resourceVersion, body.metadata.resourceVersion)
+  } finally {
+    await server.close()
+  }
+})
