@@ -142,9 +142,12 @@ test('JSON patch changes one of two copies and leaves the other', () => {
 
 test('JSON patch copies a container once, however many operations change it', () => {
   let reads = 0
-  const counting = new Proxy({}, {
-    ownKeys: () => ((reads += 1), []),
-  })
+  const counting = new Proxy(
+    {},
+    {
+      ownKeys: () => ((reads += 1), []),
+    },
+  )
   const operations = Array.from({ length: 1000 }, (_, key) => ({ op: 'add', path: `/data/${key}`, value: key }))
   const answer = jsonPatch({ data: counting }, operations) as { data: object }
   assert.equal(Object.keys(answer.data).length, 1000)
