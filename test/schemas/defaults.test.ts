@@ -162,6 +162,7 @@ test('the pull policy follows the tag, and a name that is none has no tag', () =
     [`nginx@${digest}`]: 'IfNotPresent',
     [`nginx:latest@${digest}`]: 'Always',
     [`nginx:1@${digest}`]: 'IfNotPresent',
+    [`nginx:latest@sha256:${'0a'.repeat(20)}`]: 'IfNotPresent',
     'nginx:': 'IfNotPresent',
     'nginx@sha256:00': 'IfNotPresent',
     'example.test/UPPER': 'IfNotPresent',
