@@ -315,7 +315,8 @@ class Node implements RaftNode {
     const outstanding: Outstanding = { ready, persisted: false, applied: false }
     this.#outstanding = outstanding
     for (const message of ready.sendNow) this.#send(message)
-    if (ready.hardState) this.#lazyHardState = ready.hardState
+    // That of a snapshot waits for it: without it the log does not reach so far.
+    if (ready.hardState && !ready.snapshot) this.#lazyHardState = ready.hardState
     for (const { id, index } of ready.readStates) this.#reads.answer(id, index, this.#stateMachine.appliedIndex)
     if (ready.snapshot) {
       this.#installing = this.#install(outstanding)
@@ -369,6 +370,7 @@ class Node implements RaftNode {
       this.#intake.take()
       this.#stateMachine.setMembership(snapshot.membership)
       this.#checkpoints.installed(snapshot)
+      this.#lazyHardState = outstanding.ready.hardState ?? this.#lazyHardState
       await this.#persist(outstanding)
       if (this.#ending) return
       await this.#wal.release(snapshot.index)

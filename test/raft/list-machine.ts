@@ -20,6 +20,9 @@ export class ListMachine implements StateMachine {
   #values: string[]
   discarded = 0
   installed = 0
+  staged = 0
+  /** A checkpoint waits for it. */
+  checkpointAfter: Promise<void> | undefined
 
   private constructor(disk: Disk, directory: string, state: State) {
     this.#disk = disk
@@ -81,6 +84,7 @@ export class ListMachine implements StateMachine {
     const parts: Uint8Array[] = []
     for await (const chunk of chunks) parts.push(Uint8Array.from(chunk))
     const state = parse(Buffer.concat(parts))
+    this.staged++
     return {
       meta,
       install: async () => {
@@ -95,6 +99,7 @@ export class ListMachine implements StateMachine {
   }
 
   async checkpoint(): Promise<{ index: number; term: number }> {
+    await this.checkpointAfter
     const state = this.#state()
     await this.#save(state)
     return state.meta

@@ -227,6 +227,35 @@ test('a crash at any step of installing a snapshot leaves a member that recovers
   }
 })
 
+// Its commit index was written without it, and the log refused to open.
+test('a member stopped while a snapshot waits for a running checkpoint starts again', async () => {
+  const group = await started(3, { checkpointEntries: 40, catchUpEntries: 10 })
+  const leader = await group.leader()
+  await group.settle()
+  const victim = leader.node.id === 3n ? 2n : 3n
+  const { node, machine } = group.member(victim)
+  let release = (): void => undefined
+  machine.checkpointAfter = new Promise((resolve) => (release = resolve))
+  const texts = Array.from({ length: 170 }, (_, i) => `v${i}`)
+  for (const [i, text] of texts.entries()) {
+    if (i === 50) {
+      await group.settle()
+      group.isolate(victim)
+    }
+    await group.simulation.finish(group.propose(leader, text))
+  }
+  group.heal()
+  await group.simulation.run(() => machine.staged > 0)
+  await group.simulation.run(group.simulation.now + 5)
+  const stopping = node.stop()
+  release()
+  await group.simulation.finish(stopping)
+  group.crash(victim)
+  await group.boot(victim)
+  await group.settle()
+  assert.deepEqual(group.member(victim).machine.values, texts)
+})
+
 // etcd-io/etcd#3068 (B46)
 test('a leader that cannot persist ends with the error, and another leads', async () => {
   const group = await started(3)
