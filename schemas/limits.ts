@@ -8,5 +8,8 @@ export const nestingDepthMax = 1_000
 /** Unknown and duplicate fields reported of one object, as in Go's decoder; later ones are only dropped. */
 export const fieldProblemsMax = 100
 
-/** Nodes that the aliases of one YAML document may expand to; more is ERR_SYNTAX (an alias bomb). */
-export const yamlAliasCountMax = 10_000
+/** JSON text that one YAML document may become, in characters: five bodies' worth; more is ERR_SYNTAX (an alias bomb). */
+export const yamlJsonCharactersMax = 16 * 1024 * 1024
+
+/** Keys that the merges (<<) of one YAML document may add. */
+export const yamlMergedKeysMax = 10_000

@@ -1,6 +1,6 @@
 import { SchemaError } from '../errors.ts'
-import { nestingDepthMax, yamlAliasCountMax } from '../limits.ts'
-import type { TypeDescriptor } from '../types.ts'
+import { nestingDepthMax, yamlJsonCharactersMax, yamlMergedKeysMax } from '../limits.ts'
+import type { FieldProblem, TypeDescriptor } from '../types.ts'
 import { decodeJson, type Decoded, type DecodeOptions } from './decode.ts'
 import { decodeUtf8 } from './reader.ts'
 
@@ -8,7 +8,8 @@ import { decodeUtf8 } from './reader.ts'
  * Decodes one YAML document of `type`. As the API server does it, YAML becomes JSON first and everything else (unknown
  * fields, types, canonical forms) is JSON's: one set of rules. JSON input goes straight there.
  *
- * Duplicate keys are reported as problems, not refused. The library is loaded at the first YAML body.
+ * The first duplicate key is reported as a problem, not refused; the last one counts. The library is loaded at the
+ * first YAML body; its time grows with the length of the text, whatever is in it.
  *
  * @throws SchemaError ERR_SYNTAX for what is not one YAML mapping, and for alias bombs.
  */
@@ -22,65 +23,67 @@ export async function decodeYaml(bytes: Uint8Array, type: TypeDescriptor, option
       // A YAML flow mapping may look like JSON and be none.
     }
   }
-  let json: string
-  try {
-    json = await yamlToJson(text)
-  } catch (cause) {
-    // The library recurses; what overflows its stack is far beyond any depth that is allowed.
-    if (cause instanceof RangeError) throw new SchemaError('ERR_DEPTH', 'yaml: exceeded max depth', { cause })
-    throw cause
-  }
-  return decodeJson(new TextEncoder().encode(json), type, options)
+  const { document, duplicate } = await load(text)
+  const decoded = decodeJson(new TextEncoder().encode(jsonOf(document)), type, options)
+  return duplicate === undefined ? decoded : { ...decoded, problems: [duplicate, ...decoded.problems] }
 }
 
-/** One YAML document as JSON text; duplicate keys stay duplicate. */
-async function yamlToJson(text: string): Promise<string> {
-  const { isAlias, isMap, isPair, isScalar, isSeq, parseDocument } = await import('yaml')
-  // YAML 1.1 resolves yes, no, on and off to booleans, as the Go library does; merge keys (<<) too.
-  const document = parseDocument(text, {
-    version: '1.1',
-    merge: true,
-    uniqueKeys: false,
-    intAsBigInt: true,
-    logLevel: 'silent',
-  })
-  const [problem] = document.errors
-  if (problem !== undefined) throw new SchemaError('ERR_SYNTAX', `yaml: ${problem.message.split('\n')[0]}`)
-
-  let nodes = 0
-  const write = (node: unknown, depth: number): string => {
-    if (depth > nestingDepthMax) throw new SchemaError('ERR_DEPTH', 'yaml: exceeded max depth')
-    if (isAlias(node)) {
-      nodes += 1
-      if (nodes > yamlAliasCountMax) throw new SchemaError('ERR_SYNTAX', 'yaml: document contains excessive aliasing')
-      return write(node.resolve(document), depth + 1)
+async function load(text: string): Promise<{ readonly document: unknown; readonly duplicate?: FieldProblem }> {
+  const { load: parse, YAMLException } = await import('js-yaml')
+  const { goSchema } = await import('./yaml-go-schema.ts')
+  // the two bounds are newer than the library's type declarations
+  const bounds = { maxDepth: nestingDepthMax, maxTotalMergeKeys: yamlMergedKeysMax }
+  const options = { ...bounds, schema: goSchema }
+  try {
+    return { document: parse(text, options) }
+  } catch (error) {
+    if (!(error instanceof YAMLException)) throw error
+    if (error.reason.startsWith('nesting exceeded')) throw new SchemaError('ERR_DEPTH', 'yaml: exceeded max depth')
+    const line = (error.mark as { readonly line: number } | undefined)?.line ?? 0
+    if (error.reason !== 'duplicated mapping key') {
+      throw new SchemaError('ERR_SYNTAX', `error converting YAML to JSON: yaml: line ${line + 1}: ${error.reason}`)
     }
-    if (nodes > 0 && (nodes += 1) > yamlAliasCountMax) {
+    const key = /^[\s-]*(.*?)\s*(?::|$)/.exec(text.split('\n')[line] ?? '')?.[1] ?? ''
+    const message = `yaml: unmarshal errors:\n  line ${line + 1}: key ${JSON.stringify(key)} already set in map`
+    // as JSON has it: the last one counts
+    const document = parse(text, { ...options, json: true })
+    return { document, duplicate: { path: key, reason: 'duplicate', message } }
+  }
+}
+
+/** @throws SchemaError ERR_SYNTAX when aliases make far more of the document than was sent. */
+function jsonOf(document: unknown): string {
+  const parts: string[] = []
+  let characters = 0
+  const put = (text: string): void => {
+    characters += text.length
+    if (characters > yamlJsonCharactersMax) {
       throw new SchemaError('ERR_SYNTAX', 'yaml: document contains excessive aliasing')
     }
-    if (isMap(node)) {
-      const members = node.items.flatMap((pair) => {
-        if (!isPair(pair)) return []
-        if (isScalar(pair.key) && pair.key.value === '<<' && pair.key.type === 'PLAIN') return merged(pair.value, depth)
-        return [`${key(pair.key)}:${write(pair.value, depth + 1)}`]
-      })
-      return `{${members.join(',')}}`
+    parts.push(text)
+  }
+  const write = (value: unknown, depth: number): void => {
+    if (depth > nestingDepthMax) throw new SchemaError('ERR_DEPTH', 'yaml: exceeded max depth')
+    if (Array.isArray(value)) {
+      put('[')
+      for (const [position, item] of value.entries()) {
+        if (position > 0) put(',')
+        write(item, depth + 1)
+      }
+      put(']')
+    } else if (typeof value === 'object' && value !== null) {
+      put('{')
+      for (const [position, [key, member]] of Object.entries(value).entries()) {
+        put(`${position === 0 ? '' : ','}${JSON.stringify(key)}:`)
+        write(member, depth + 1)
+      }
+      put('}')
+    } else {
+      put(scalar(value))
     }
-    if (isSeq(node)) return `[${node.items.map((item) => write(item, depth + 1)).join(',')}]`
-    if (node === null || node === undefined) return 'null'
-    return scalar(isScalar(node) ? node.value : node)
   }
-  const merged = (value: unknown, depth: number): string[] => {
-    const inner = write(value, depth + 1)
-    return inner.startsWith('{') && inner.length > 2 ? [inner.slice(1, -1)] : []
-  }
-  const key = (node: unknown): string => {
-    const value: unknown = isScalar(node) ? node.value : node
-    if (typeof value === 'object' && value !== null)
-      throw new SchemaError('ERR_SYNTAX', 'yaml: a map key must be a scalar')
-    return JSON.stringify(String(value))
-  }
-  return write(document.contents, 0)
+  write(document, 0)
+  return parts.join('')
 }
 
 function scalar(value: unknown): string {
@@ -90,5 +93,5 @@ function scalar(value: unknown): string {
     if (!Number.isFinite(value)) throw new SchemaError('ERR_SYNTAX', `yaml: ${value} has no JSON form`)
     return JSON.stringify(value)
   }
-  return value instanceof Date ? JSON.stringify(value.toISOString().replace('.000Z', 'Z')) : 'null'
+  return 'null'
 }
