@@ -60,7 +60,7 @@ const packageOf = (specifier: string): string =>
 const allowedPackages: Record<(typeof modules)[number], readonly string[]> = {
   raft: ['protobufjs'],
   storage: ['level', 'classic-level', 'protobufjs', 'sorted-btree', '@grpc/grpc-js'],
-  schemas: ['zod', 'protobufjs', 'yaml'],
+  schemas: ['zod', 'protobufjs', 'js-yaml'],
   apiserver: [
     'fastify',
     '@fastify/websocket',
