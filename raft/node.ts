@@ -5,6 +5,7 @@ import type { CoreEvent } from './core/index.ts'
 import type { Env, Logger, Timer } from './env.ts'
 import { RaftError } from './errors.ts'
 import {
+  appendBytesMax,
   catchUpEntries,
   checkpointEntries,
   checkpointWalBytes,
@@ -41,6 +42,7 @@ export interface RaftNodeOptions {
   readonly checkpointWalBytes?: number
   readonly catchUpEntries?: number
   readonly stopCatchUpBytes?: number
+  readonly appendBytesMax?: number
 }
 
 /**
@@ -130,6 +132,7 @@ class Node implements RaftNode {
       random: () => env.random.float(),
       preVote: true,
       checkQuorum: true,
+      limits: { appendBytesMax: options.appendBytesMax ?? appendBytesMax },
       onEvent: (event) => this.#onEvent(event),
     })
     this.#checkpoints = new Checkpoints({

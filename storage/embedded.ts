@@ -52,6 +52,7 @@ export interface EmbeddedStoreOptions {
     readonly checkpointEntries?: number
     readonly catchUpEntries?: number
     readonly stopCatchUpBytes?: number
+    readonly appendBytesMax?: number
     readonly firstSegmentBytes?: number
     readonly segmentBytes?: number
     /** What the node drives in the machine's stead: to look at what is applied. */

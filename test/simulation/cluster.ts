@@ -35,8 +35,8 @@ export interface SimProcess {
   onBroken: () => void
   /** Ends or starts a single replica of the process, if it is one of several. */
   toggleReplica(number: number): Promise<void>
-  /** One of its replicas believes that it leads. */
-  readonly leading: boolean
+  /** The term in which one of its replicas believes that it leads; 0 = none does. */
+  readonly leadingTerm: number
   /** Looks at roles. */
   look(): void
   /** Roles and positions, for the report of a failure. */
@@ -133,8 +133,8 @@ class WholeProcess implements SimProcess {
     this.store = undefined
   }
 
-  get leading(): boolean {
-    return this.store?.replicas().some(({ raft }) => raft?.role === 'leader') ?? false
+  get leadingTerm(): number {
+    return Math.max(0, ...(this.store?.replicas().map(({ raft }) => ledTerm(raft)) ?? []))
   }
 
   applied(): readonly number[] {
@@ -254,8 +254,8 @@ class ReplicaProcess implements SimProcess {
     this.#running = undefined
   }
 
-  get leading(): boolean {
-    return this.#running?.node.status().role === 'leader'
+  get leadingTerm(): number {
+    return ledTerm(this.#running?.node.status())
   }
 
   applied(): readonly number[] {
@@ -275,6 +275,10 @@ class ReplicaProcess implements SimProcess {
   describe(): string {
     return describeStatus(this.#running?.node.status())
   }
+}
+
+function ledTerm(status: RaftStatus | undefined): number {
+  return status?.role === 'leader' ? status.term : 0
 }
 
 function describeStatus(status: RaftStatus | undefined): string {

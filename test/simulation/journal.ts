@@ -20,6 +20,7 @@ export class Journal {
     stops: 0,
     /** Replicas that their disk has failed. */
     broken: 0,
+    figureEights: 0,
   }
 
   mark(name: keyof Journal['marks']): void {

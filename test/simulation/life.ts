@@ -111,6 +111,7 @@ class Life {
     const all = random.chance(0.25)
     const span = random.chance(0.3) ? 12 : 150
     const chosen = processes[random.between(0, processes.length - 1)]
+    if (processes.length > 1 && random.chance(0.15)) await this.#figureEight()
     if (random.chance(0.5)) this.#disturb()
     // Long enough for others to elect a leader, who must not be overlooked by the one cut off.
     if (random.chance(0.2)) await this.#run(random.float() * 5_000)
@@ -127,6 +128,37 @@ class Life {
       return this.#journal.model.operations.size > index
     })
     if (random.chance(0.15)) await this.#compareHashes()
+  }
+
+  /**
+   * Raft paper, figure 8: a leader is cut off with entries that nobody else has; another is elected and cut off at once;
+   * the first leads again and hands the old entries on; and is cut off while the new ones are under way. The second, with
+   * the newer term in its log, may then replace what it never had: nobody may have called it committed.
+   */
+  async #figureEight(): Promise<void> {
+    const { processes, network } = this.#cluster
+    const isolate = (process: SimProcess): void => {
+      network.heal()
+      network.isolate(BigInt(processes.indexOf(process) + 1))
+    }
+    let term = Math.max(...processes.map(({ leadingTerm }) => leadingTerm))
+    let leader = processes.find(({ leadingTerm }) => leadingTerm > 0 && leadingTerm === term)
+    for (let turn = 0; leader && turn < 3; turn++) {
+      // The last one has been heard of by some for a moment.
+      if (turn === 2) await this.#run(this.#random.float() * 6 * network.weather.latencyMsMax)
+      isolate(leader)
+      const end = this.#simulation.now + 10_000
+      let next: SimProcess | undefined
+      await this.#simulation.run(() => {
+        next = processes.find(({ leadingTerm }) => leadingTerm > term)
+        return next !== undefined || this.#simulation.now > end || this.#journal.failures.length > 0
+      })
+      this.#assertFine()
+      leader = next
+      term = next?.leadingTerm ?? term
+      if (turn === 2 && next) this.#journal.mark('figureEights')
+    }
+    network.heal()
   }
 
   #arm(process: SimProcess, span: number): void {
@@ -180,7 +212,7 @@ class Life {
   #disturb(): void {
     const random = this.#random
     const { processes, network } = this.#cluster
-    const leader = random.chance(0.5) ? processes.find(({ leading }) => leading) : undefined
+    const leader = random.chance(0.5) ? processes.find(({ leadingTerm }) => leadingTerm > 0) : undefined
     const chosen = leader ?? processes[random.between(0, processes.length - 1)]
     if (!chosen) return
     const kind = random.between(0, 6)

@@ -15,6 +15,7 @@ export interface Parameters {
     readonly checkpointEntries: number
     readonly catchUpEntries: number
     readonly stopCatchUpBytes: number
+    readonly appendBytesMax: number
     readonly firstSegmentBytes: number
     readonly segmentBytes: number
   }
@@ -38,6 +39,8 @@ export function drawParameters(random: SeededRandom): Parameters {
       checkpointEntries: random.between(3, 30),
       catchUpEntries: random.between(0, 10),
       stopCatchUpBytes: random.between(0, 2_000),
+      // Often each entry in a message of its own: a follower then has the older without the newer for a while.
+      appendBytesMax: random.chance(0.5) ? 1 : 1024 * 1024,
       firstSegmentBytes: random.between(1, 8) * 1024,
       segmentBytes: random.between(1, 8) * 1024,
     },
