@@ -172,6 +172,14 @@ test('no file is called after nothing', () => {
   )
 })
 
+test('the API spreads no list into a push: what a client sends may be longer than the stack', () => {
+  const problems = sources('apiserver').filter((file) => /\.push\(\s*\.\.\./.test(file.text))
+  assert.deepEqual(
+    problems.map((file) => file.path),
+    [],
+  )
+})
+
 test('no module keeps mutable state at top level', () => {
   const problems = modules
     .flatMap(sources)

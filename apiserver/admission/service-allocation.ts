@@ -16,6 +16,7 @@ import { invalidValue } from '../validation/field-error.ts'
 import { ensureObject, numberAt, objectsAt, textAt, textsAt } from '../validation/object-fields.ts'
 import { parseStored } from '../encoding/stored-object.ts'
 import type { AdmissionPlugin } from './admission.ts'
+import { appendAll } from '../append.ts'
 
 /**
  * Gives a Service the cluster address and node ports it needs, out of what looks free in the cache. The Service's own
@@ -117,7 +118,7 @@ export function serviceAllocation(services: { readonly cache: ObjectCache; reado
       const causes = [...allocateAddress(spec, oldObject)]
       setFamilies(spec)
       if (hasNodePorts(type) && spec['allocateLoadBalancerNodePorts'] !== false) {
-        causes.push(...allocateNodePorts(spec, oldObject))
+        appendAll(causes, allocateNodePorts(spec, oldObject))
       }
       if (causes.length > 0) throw invalid({ group: '', kind: 'Service' }, name, causes)
     },

@@ -8,6 +8,7 @@ import { keyBytes, namespaceKey, objectKey } from '../store-keys.ts'
 import { storageFailure } from './storage-failure.ts'
 import { decodeStored, encodeStored } from './stored-codec.ts'
 import type { ValueTransformer } from './value-transformer.ts'
+import { appendAll } from '../append.ts'
 
 /** Which object a write is about. */
 export interface ObjectTarget {
@@ -184,7 +185,10 @@ export function createObjectStore(services: {
       compare.push({ key: namespace, target: 'create', op: '>', is: 0 })
       failure.push({ type: 'range', key: namespace, keysOnly: true })
     }
-    compare.push(...claims.map((claim) => claim.compare))
+    appendAll(
+      compare,
+      claims.map((claim) => claim.compare),
+    )
     const lease = call.lease === undefined ? {} : { lease: call.lease }
     const own: Op =
       plan.stored === undefined

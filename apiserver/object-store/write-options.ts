@@ -15,6 +15,7 @@ import { byteLength } from '../validation/names.ts'
 import { flagAt, numberAt, objectAt, textAt, textsAt, valueAt } from '../validation/object-fields.ts'
 import { fieldManagerLengthMax } from './limits.ts'
 import { type BodyFormat, bodyFormat } from './media-type.ts'
+import { appendAll } from '../append.ts'
 
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict'
 
@@ -39,7 +40,7 @@ export function writeOptions(request: ApiRequest, kind: OptionsKind, patch?: 'ap
   if (patch === 'other' && force !== null && force !== '') {
     causes.push(forbiddenField('force', 'may not be specified for non-apply patch'))
   }
-  causes.push(...fieldManagerCauses(fieldManager))
+  appendAll(causes, fieldManagerCauses(fieldManager))
   const asked = query.get('fieldValidation') ?? ''
   const fieldValidation = asked === '' ? 'Warn' : asked
   if (!isFieldValidation(fieldValidation)) {

@@ -18,6 +18,7 @@ import {
 } from '../validation/object-fields.ts'
 import { sameRaw } from '../validation/semantic-equality.ts'
 import type { KindRules } from './kind-rules.ts'
+import { appendAll } from '../append.ts'
 
 /** Kinds of which only few things need to be said. */
 
@@ -146,7 +147,10 @@ function validateTaints(object: ObjectValue): readonly Cause[] {
     const key = textAt(taint, 'key')
     const value = textAt(taint, 'value')
     const effect = textAt(taint, 'effect')
-    causes.push(...qualifiedNameProblems(key).map((problem) => invalidValue(`${at}.key`, key, problem)))
+    appendAll(
+      causes,
+      qualifiedNameProblems(key).map((problem) => invalidValue(`${at}.key`, key, problem)),
+    )
     const problems = labelValueProblems(value)
     if (problems.length > 0) causes.push(invalidValue(`${at}.value`, value, problems.join(';')))
     if (effect === '') causes.push(required(`${at}.effect`))

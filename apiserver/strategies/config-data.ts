@@ -13,6 +13,7 @@ import {
 } from '../validation/object-fields.ts'
 import { sameRaw } from '../validation/semantic-equality.ts'
 import type { KindRules } from './kind-rules.ts'
+import { appendAll } from '../append.ts'
 
 /** ConfigMaps and Secrets: keyed data with a size, frozen by `immutable: true` (KEP-1412). */
 
@@ -112,7 +113,7 @@ export const secretRules: KindRules = {
     const data = objectAt(object, 'data') ?? {}
     for (const key of requiredKeys[type] ?? []) {
       if (!Object.hasOwn(data, key)) causes.push(required(`data[${key}]`))
-      else if (jsonTypes.has(type)) causes.push(...validateJson(textAt(data, key), `data[${key}]`))
+      else if (jsonTypes.has(type)) appendAll(causes, validateJson(textAt(data, key), `data[${key}]`))
     }
     if (type === serviceAccountType && textAt(object, 'metadata', 'annotations', serviceAccountAnnotation) === '') {
       causes.push(required(`metadata.annotations[${serviceAccountAnnotation}]`))

@@ -18,6 +18,7 @@ import {
 import { validatePodTemplate } from '../validation/pod-spec.ts'
 import { sameObject } from '../validation/semantic-equality.ts'
 import type { KindRules } from './kind-rules.ts'
+import { appendAll } from '../append.ts'
 
 /** Jobs and CronJobs: pods that come to an end (kubernetes pkg/apis/batch/validation). */
 
@@ -89,7 +90,7 @@ function validateJobSpec(spec: ObjectValue | undefined, at: string): readonly Ca
     }
   }
   const template = valueAt(spec, 'template')
-  causes.push(...validatePodTemplate(template, `${at}.template`))
+  appendAll(causes, validatePodTemplate(template, `${at}.template`))
   const restartPolicy = textAt(template, 'spec', 'restartPolicy')
   if (restartPolicy === 'Always' || restartPolicy === '') {
     // The default of pods, which Jobs cannot have: nobody need have written it.

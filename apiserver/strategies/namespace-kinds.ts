@@ -6,6 +6,7 @@ import { dnsLabelProblems, portNumberProblems, qualifiedNameProblems } from '../
 import { entriesAt, numberAt, objectsAt, textAt, textsAt } from '../validation/object-fields.ts'
 import { validateAmount, validateLimitResourceName, validateQuotaResourceName } from '../validation/resource-amounts.ts'
 import type { KindRules } from './kind-rules.ts'
+import { appendAll } from '../append.ts'
 
 /** What bounds a namespace, and where its Services lead: LimitRange, ResourceQuota, Endpoints. */
 
@@ -26,7 +27,10 @@ function validateLimit(limit: ObjectValue, at: string): readonly Cause[] {
   const type = textAt(limit, 'type')
   const causes: Cause[] = []
   const problems = qualifiedNameProblems(type)
-  causes.push(...problems.map((problem) => invalidValue(`${at}.type`, type, problem)))
+  appendAll(
+    causes,
+    problems.map((problem) => invalidValue(`${at}.type`, type, problem)),
+  )
   if (problems.length === 0 && !type.includes('/') && !limitTypes.has(type)) {
     causes.push(invalidValue(`${at}.type`, type, 'must be a standard limit type or fully qualified'))
   }
@@ -41,7 +45,7 @@ function validateLimit(limit: ObjectValue, at: string): readonly Cause[] {
     }
     for (const [name] of entries) {
       names.add(name)
-      causes.push(...validateLimitResourceName(type, name, `${at}.${field}[${name}]`))
+      appendAll(causes, validateLimitResourceName(type, name, `${at}.${field}[${name}]`))
     }
   }
   if (
@@ -115,7 +119,7 @@ export const resourceQuotaRules: KindRules = {
     }
     const at = 'spec.scopeSelector.matchExpressions'
     for (const expression of objectsAt(object, 'spec', 'scopeSelector', 'matchExpressions')) {
-      causes.push(...validateScope(expression, at))
+      appendAll(causes, validateScope(expression, at))
     }
     return causes
   },
@@ -151,9 +155,12 @@ function validateAddress(address: ObjectValue, at: string): readonly Cause[] {
   const ip = textAt(address, 'ip')
   const hostname = textAt(address, 'hostname')
   const causes: Cause[] = [...validateIp(ip, `${at}.ip`)]
-  if (causes.length === 0) causes.push(...validateEndpointIp(ip, `${at}.ip`))
+  if (causes.length === 0) appendAll(causes, validateEndpointIp(ip, `${at}.ip`))
   if (hostname !== '') {
-    causes.push(...dnsLabelProblems(hostname).map((problem) => invalidValue(`${at}.hostname`, hostname, problem)))
+    appendAll(
+      causes,
+      dnsLabelProblems(hostname).map((problem) => invalidValue(`${at}.hostname`, hostname, problem)),
+    )
   }
   return causes
 }
@@ -169,7 +176,7 @@ export const endpointsRules: KindRules = {
       }
       for (const list of lists) {
         for (const [position, address] of objectsAt(subset, list).entries()) {
-          causes.push(...validateAddress(address, `${at}.${list}[${position}]`))
+          appendAll(causes, validateAddress(address, `${at}.${list}[${position}]`))
         }
       }
       const ports = objectsAt(subset, 'ports')
@@ -179,8 +186,14 @@ export const endpointsRules: KindRules = {
         const number = numberAt(port, 'port') ?? 0
         if (name === '' && ports.length > 1) causes.push(required(`${where}.name`))
         if (name !== '')
-          causes.push(...dnsLabelProblems(name).map((problem) => invalidValue(`${where}.name`, name, problem)))
-        causes.push(...portNumberProblems(number).map((problem) => invalidValue(`${where}.port`, number, problem)))
+          appendAll(
+            causes,
+            dnsLabelProblems(name).map((problem) => invalidValue(`${where}.name`, name, problem)),
+          )
+        appendAll(
+          causes,
+          portNumberProblems(number).map((problem) => invalidValue(`${where}.port`, number, problem)),
+        )
       }
     }
     return causes

@@ -7,6 +7,7 @@ import { dnsLabelProblems, dnsSubdomainProblems, wildcardProblems } from '../val
 import { isObject, numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from '../validation/object-fields.ts'
 import { validatePort } from '../validation/probe.ts'
 import type { KindRules } from './kind-rules.ts'
+import { appendAll } from '../append.ts'
 
 function validateBackend(backend: unknown, at: string): readonly Cause[] {
   if (!isObject(backend)) return []
@@ -24,12 +25,16 @@ function validateBackend(backend: unknown, at: string): readonly Cause[] {
   const name = textAt(service, 'name')
   const causes: Cause[] = []
   if (name === '') causes.push(required(`${at}.service.name`))
-  else causes.push(...dnsLabelProblems(name).map((problem) => invalidValue(`${at}.service.name`, name, problem)))
+  else
+    appendAll(
+      causes,
+      dnsLabelProblems(name).map((problem) => invalidValue(`${at}.service.name`, name, problem)),
+    )
   const portName = textAt(service, 'port', 'name')
   const portNumber = numberAt(service, 'port', 'number') ?? 0
   if (portName !== '' && portNumber !== 0) causes.push(invalidValue(at, '', 'cannot set both port name & port number'))
-  else if (portName !== '') causes.push(...validatePort(portName, `${at}.service.port.name`))
-  else if (portNumber !== 0) causes.push(...validatePort(portNumber, `${at}.service.port.number`))
+  else if (portName !== '') appendAll(causes, validatePort(portName, `${at}.service.port.name`))
+  else if (portNumber !== 0) appendAll(causes, validatePort(portNumber, `${at}.service.port.number`))
   else causes.push(required(at, 'port name or number is required'))
   return causes
 }
@@ -73,19 +78,19 @@ export const ingressRules: KindRules = {
     if (rules.length === 0 && !isObject(valueAt(spec, 'defaultBackend'))) {
       causes.push(invalidValue('spec', null, 'either `defaultBackend` or `rules` must be specified'))
     }
-    causes.push(...validateBackend(valueAt(spec, 'defaultBackend'), 'spec.defaultBackend'))
+    appendAll(causes, validateBackend(valueAt(spec, 'defaultBackend'), 'spec.defaultBackend'))
     for (const [index, rule] of rules.entries()) {
-      causes.push(...validateHost(textAt(rule, 'host'), `spec.rules[${index}].host`))
+      appendAll(causes, validateHost(textAt(rule, 'host'), `spec.rules[${index}].host`))
       if (!isObject(rule['http'])) continue
       const paths = objectsAt(rule, 'http', 'paths')
       if (paths.length === 0) causes.push(required(`spec.rules[${index}].http.paths`))
       for (const [position, path] of paths.entries()) {
-        causes.push(...validatePath(path, `spec.rules[${index}].http.paths[${position}]`))
+        appendAll(causes, validatePath(path, `spec.rules[${index}].http.paths[${position}]`))
       }
     }
     for (const [index, tls] of objectsAt(spec, 'tls').entries()) {
       for (const [position, host] of textsAt(tls, 'hosts').entries()) {
-        causes.push(...validateHost(host, `spec.tls[${index}].hosts[${position}]`))
+        appendAll(causes, validateHost(host, `spec.tls[${index}].hosts[${position}]`))
       }
     }
     const className = textAt(spec, 'ingressClassName')
@@ -107,9 +112,9 @@ function validatePeer(peer: ObjectValue, at: string): readonly Cause[] {
   if (block === undefined) return selects ? causes : [...causes, required(at, 'must specify a peer')]
   const cidr = textAt(block, 'cidr')
   if (cidr === '') causes.push(required(`${at}.ipBlock.cidr`))
-  else causes.push(...validateCidr(cidr, `${at}.ipBlock.cidr`))
+  else appendAll(causes, validateCidr(cidr, `${at}.ipBlock.cidr`))
   for (const [index, except] of textsAt(block, 'except').entries()) {
-    causes.push(...validateCidr(except, `${at}.ipBlock.except[${index}]`))
+    appendAll(causes, validateCidr(except, `${at}.ipBlock.except[${index}]`))
   }
   if (selects) causes.push(forbiddenField(at, 'may not specify both ipBlock and another peer'))
   return causes
@@ -142,10 +147,10 @@ export const networkPolicyRules: KindRules = {
       for (const [index, rule] of objectsAt(object, 'spec', direction).entries()) {
         const at = `spec.${direction}[${index}]`
         for (const [position, port] of objectsAt(rule, 'ports').entries()) {
-          causes.push(...validatePolicyPort(port, `${at}.ports[${position}]`))
+          appendAll(causes, validatePolicyPort(port, `${at}.ports[${position}]`))
         }
         for (const [position, peer] of objectsAt(rule, peers).entries()) {
-          causes.push(...validatePeer(peer, `${at}.${peers}[${position}]`))
+          appendAll(causes, validatePeer(peer, `${at}.${peers}[${position}]`))
         }
       }
     }

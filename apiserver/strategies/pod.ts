@@ -18,6 +18,7 @@ import { validatePodOnly, validatePodSpec } from '../validation/pod-spec.ts'
 import { inRange, int32Max } from '../validation/ranges.ts'
 import { sameObject, sameRaw } from '../validation/semantic-equality.ts'
 import type { KindRules } from './kind-rules.ts'
+import { appendAll } from '../append.ts'
 
 const podSpecType = (): ReturnType<typeof typeDescriptor> => typeDescriptor('io.k8s.api.core.v1.PodSpec')
 
@@ -109,7 +110,7 @@ function validateUpdate(object: ObjectValue, old: ObjectValue): readonly Cause[]
     }
   }
   const deadline = validateDeadline(numberAt(spec, 'activeDeadlineSeconds'), numberAt(before, 'activeDeadlineSeconds'))
-  causes.push(...deadline)
+  appendAll(causes, deadline)
   if (deadline.length > 0) return causes
   const tolerations = objectsAt(spec, 'tolerations')
   const kept = (old: ObjectValue): boolean => tolerations.some((toleration) => sameToleration(toleration, old))
@@ -124,7 +125,7 @@ function validateUpdate(object: ObjectValue, old: ObjectValue): readonly Cause[]
     const text = `only deletion is allowed, but found new scheduling gate '${name}'`
     causes.push(forbiddenField(`spec.schedulingGates[${index}].name`, text))
   }
-  if (oldGates.size > 0) causes.push(...validateNarrowing(spec, before))
+  if (oldGates.size > 0) appendAll(causes, validateNarrowing(spec, before))
   if (!sameObject(spec, withMutableFields(spec, before), podSpecType())) {
     causes.push(forbiddenField('spec', immutableText))
   }

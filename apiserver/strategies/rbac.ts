@@ -5,6 +5,7 @@ import { validateLabelSelector } from '../validation/label-selector.ts'
 import { dnsSubdomainProblems, pathSegmentProblems } from '../validation/names.ts'
 import { objectAt, objectsAt, textAt, textsAt } from '../validation/object-fields.ts'
 import type { KindRules } from './kind-rules.ts'
+import { appendAll } from '../append.ts'
 
 const rbacGroup = 'rbac.authorization.k8s.io'
 
@@ -68,9 +69,16 @@ function bindingRules(roleKinds: readonly string[], namespaced: boolean): KindRu
       }
       const name = textAt(ref, 'name')
       if (name === '') causes.push(required('roleRef.name'))
-      else causes.push(...pathSegmentProblems(name).map((problem) => invalidValue('roleRef.name', name, problem)))
+      else
+        appendAll(
+          causes,
+          pathSegmentProblems(name).map((problem) => invalidValue('roleRef.name', name, problem)),
+        )
       const subjects = objectsAt(object, 'subjects')
-      causes.push(...subjects.flatMap((subject, index) => validateSubject(subject, `subjects[${index}]`, namespaced)))
+      appendAll(
+        causes,
+        subjects.flatMap((subject, index) => validateSubject(subject, `subjects[${index}]`, namespaced)),
+      )
       return causes
     },
     validateUpdate(object, old) {
@@ -90,7 +98,10 @@ function validateSubject(subject: ObjectValue, at: string, namespaced: boolean):
   switch (textAt(subject, 'kind')) {
     case 'ServiceAccount':
       if (name !== '') {
-        causes.push(...dnsSubdomainProblems(name).map((problem) => invalidValue(`${at}.name`, name, problem)))
+        appendAll(
+          causes,
+          dnsSubdomainProblems(name).map((problem) => invalidValue(`${at}.name`, name, problem)),
+        )
       }
       if (group !== '') causes.push(notSupported(`${at}.apiGroup`, group, ['']))
       if (!namespaced && textAt(subject, 'namespace') === '') causes.push(required(`${at}.namespace`))

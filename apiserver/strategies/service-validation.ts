@@ -11,6 +11,7 @@ import {
 import { validateLabels } from '../validation/object-meta.ts'
 import { isObject, numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from '../validation/object-fields.ts'
 import { validatePort } from '../validation/probe.ts'
+import { appendAll } from '../append.ts'
 
 /** What a Service may say (kubernetes pkg/apis/core/validation). */
 
@@ -32,7 +33,7 @@ export function validateService(object: ObjectValue): readonly Cause[] {
   if (headless && (type === 'NodePort' || type === 'LoadBalancer')) {
     causes.push(invalidValue('spec.clusterIPs[0]', none, `may not be set to 'None' for ${type} services`))
   }
-  if (type === 'ExternalName') causes.push(...validateExternalName(spec))
+  if (type === 'ExternalName') appendAll(causes, validateExternalName(spec))
   return [
     ...causes,
     ...validatePorts(spec, type),
@@ -58,7 +59,11 @@ function validateExternalName(spec: ObjectValue): readonly Cause[] {
   }
   const name = textAt(spec, 'externalName').replace(/\.$/, '')
   if (name === '') causes.push(required('spec.externalName'))
-  else causes.push(...dnsSubdomainProblems(name).map((problem) => invalidValue('spec.externalName', name, problem)))
+  else
+    appendAll(
+      causes,
+      dnsSubdomainProblems(name).map((problem) => invalidValue('spec.externalName', name, problem)),
+    )
   return causes
 }
 
@@ -77,16 +82,25 @@ function validatePorts(spec: ObjectValue, type: string): readonly Cause[] {
     if (name === '') {
       if (ports.length > 1) causes.push(required(`${at}.name`))
     } else {
-      causes.push(...dnsLabelProblems(name).map((problem) => invalidValue(`${at}.name`, name, problem)))
+      appendAll(
+        causes,
+        dnsLabelProblems(name).map((problem) => invalidValue(`${at}.name`, name, problem)),
+      )
       if (names.has(name)) causes.push(duplicate(`${at}.name`, name))
       names.add(name)
     }
-    causes.push(...portNumberProblems(number).map((problem) => invalidValue(`${at}.port`, number, problem)))
-    causes.push(...validatePort(valueAt(port, 'targetPort'), `${at}.targetPort`))
+    appendAll(
+      causes,
+      portNumberProblems(number).map((problem) => invalidValue(`${at}.port`, number, problem)),
+    )
+    appendAll(causes, validatePort(valueAt(port, 'targetPort'), `${at}.targetPort`))
     const appProtocol = valueAt(port, 'appProtocol')
     if (typeof appProtocol === 'string') {
       const problems = qualifiedNameProblems(appProtocol)
-      causes.push(...problems.map((problem) => invalidValue(`${at}.appProtocol`, appProtocol, problem)))
+      appendAll(
+        causes,
+        problems.map((problem) => invalidValue(`${at}.appProtocol`, appProtocol, problem)),
+      )
     }
     if (nodePort !== 0 && type === 'ClusterIP') {
       causes.push(forbiddenField(`${at}.nodePort`, "may not be used when `type` is 'ClusterIP'"))
@@ -143,7 +157,7 @@ function validateAddresses(spec: ObjectValue, headless: boolean): readonly Cause
     if (index > 0 || address !== none) return validateIp(address, `${at}[${index}]`)
     return addresses.length === 1 ? [] : [invalidValue(at, addresses, "'None' must be the first and only value")]
   })
-  causes.push(...problems)
+  appendAll(causes, problems)
   if (addresses.length > 2) causes.push(invalidValue(at, addresses, 'may only hold up to 2 values'))
   // Families of what is no address say nothing.
   if (problems.length > 0 || headless) return causes
@@ -168,7 +182,10 @@ function validateExternalAddresses(spec: ObjectValue, type: string): readonly Ca
   // The capital letter is the real server's.
   const at = 'spec.LoadBalancerSourceRanges'
   if (ranges.length > 0 && type !== 'LoadBalancer') causes.push(forbiddenField(at, onlyLoadBalancer))
-  causes.push(...ranges.flatMap((range, index) => validateCidr(range.trim(), `${at}[${index}]`)))
+  appendAll(
+    causes,
+    ranges.flatMap((range, index) => validateCidr(range.trim(), `${at}[${index}]`)),
+  )
   return causes
 }
 
@@ -181,7 +198,10 @@ function validateLoadBalancer(spec: ObjectValue, type: string): readonly Cause[]
     }
   } else if (typeof loadBalancerClass === 'string') {
     const problems = qualifiedNameProblems(loadBalancerClass)
-    causes.push(...problems.map((problem) => invalidValue('spec.loadBalancerClass', loadBalancerClass, problem)))
+    appendAll(
+      causes,
+      problems.map((problem) => invalidValue('spec.loadBalancerClass', loadBalancerClass, problem)),
+    )
   }
   return causes
 }
@@ -210,7 +230,10 @@ function validateTraffic(spec: ObjectValue, type: string): readonly Cause[] {
     }
   } else if (healthPort !== 0) {
     const problems = portNumberProblems(healthPort)
-    causes.push(...problems.map((problem) => invalidValue('spec.healthCheckNodePort', healthPort, problem)))
+    appendAll(
+      causes,
+      problems.map((problem) => invalidValue('spec.healthCheckNodePort', healthPort, problem)),
+    )
   }
   const distribution = valueAt(spec, 'trafficDistribution')
   if (typeof distribution === 'string' && !distributions.includes(distribution)) {
@@ -256,8 +279,9 @@ export function validateServiceStatus(object: ObjectValue): readonly Cause[] {
     const hostname = textAt(entry, 'hostname')
     const causes: Cause[] = ip === '' ? [] : [...validateIp(ip, `${where}.ip`)]
     if (hostname !== '') {
-      causes.push(
-        ...dnsSubdomainProblems(hostname).map((problem) => invalidValue(`${where}.hostname`, hostname, problem)),
+      appendAll(
+        causes,
+        dnsSubdomainProblems(hostname).map((problem) => invalidValue(`${where}.hostname`, hostname, problem)),
       )
       if (addressBytes(hostname) !== undefined) {
         causes.push(invalidValue(`${where}.hostname`, hostname, 'must be a DNS name, not an IP address'))

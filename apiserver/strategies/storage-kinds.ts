@@ -19,6 +19,7 @@ import { validatePositiveAmount } from '../validation/resource-amounts.ts'
 import { validateLabelSelector } from '../validation/label-selector.ts'
 import { sameObject, sameRaw } from '../validation/semantic-equality.ts'
 import type { KindRules } from './kind-rules.ts'
+import { appendAll } from '../append.ts'
 
 /** Fields of a PersistentVolumeSpec that are no source. */
 const volumeFields = new Set([
@@ -75,17 +76,17 @@ export const persistentVolumeRules: KindRules = {
     const capacity = entriesAt(spec, 'capacity')
     const causes: Cause[] = []
     if (textsAt(spec, 'accessModes').length === 0) causes.push(required('spec.accessModes'))
-    causes.push(...validateAccessModes(spec))
+    appendAll(causes, validateAccessModes(spec))
     if (capacity.length === 0) causes.push(required('spec.capacity'))
     if (capacity.length !== 1 || capacity[0]?.[0] !== 'storage') {
       causes.push(notSupported('spec.capacity', valueAt(spec, 'capacity'), ['storage']))
     }
     for (const [name, quantity] of capacity) {
-      causes.push(...validatePositiveAmount(quantity, `spec.capacity[${name}]`))
+      appendAll(causes, validatePositiveAmount(quantity, `spec.capacity[${name}]`))
     }
-    causes.push(...validateClassName(spec))
+    appendAll(causes, validateClassName(spec))
     const nodes = objectAt(spec, 'nodeAffinity', 'required')
-    if (nodes !== undefined) causes.push(...validateNodeSelector(nodes, 'spec.nodeAffinity.required'))
+    if (nodes !== undefined) appendAll(causes, validateNodeSelector(nodes, 'spec.nodeAffinity.required'))
     if (objectAt(spec, 'nodeAffinity') !== undefined && nodes === undefined) {
       causes.push(required('spec.nodeAffinity.required', 'must specify required node constraints'))
     }
@@ -136,7 +137,7 @@ export const persistentVolumeClaimRules: KindRules = {
     }
     const request = textAt(object, 'spec', 'resources', 'requests', 'storage')
     if (request === '') causes.push(required('spec.resources[storage]'))
-    else causes.push(...validatePositiveAmount(request, 'spec.resources[storage]'))
+    else appendAll(causes, validatePositiveAmount(request, 'spec.resources[storage]'))
     const spec = objectAt(object, 'spec')
     return [
       ...causes,

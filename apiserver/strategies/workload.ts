@@ -7,6 +7,7 @@ import { validatePodTemplate } from '../validation/pod-spec.ts'
 import { isNone, nonNegative, validateCountOrPercent } from '../validation/ranges.ts'
 import { sameObject } from '../validation/semantic-equality.ts'
 import type { KindRules } from './kind-rules.ts'
+import { appendAll } from '../append.ts'
 
 /** Kinds that run pods from a template (kubernetes pkg/apis/apps/validation, pkg/apis/core/validation). */
 
@@ -34,7 +35,7 @@ function validateTemplate(object: ObjectValue, selector: unknown, kind: string):
   if (!isEmptySelector(selector) && !selectorMatches(selector, labels)) {
     causes.push(invalidValue('spec.template.metadata.labels', labels, '`selector` does not match template `labels`'))
   }
-  causes.push(...validatePodTemplate(template, 'spec.template'))
+  appendAll(causes, validatePodTemplate(template, 'spec.template'))
   const restartPolicy = textAt(template, 'spec', 'restartPolicy')
   if (restartPolicy !== 'Always' && restartPolicy !== '') {
     causes.push(notSupported('spec.template.spec.restartPolicy', restartPolicy, ['Always']))
@@ -88,9 +89,9 @@ export const deploymentRules = workloadRules({ called: 'deployment', kind: 'Repl
     causes.push(forbiddenField('spec.strategy.rollingUpdate', text))
   }
   if (textAt(strategy, 'type') === 'RollingUpdate') {
-    causes.push(...validateRollingUpdate(objectAt(strategy, 'rollingUpdate'), 'spec.strategy.rollingUpdate'))
+    appendAll(causes, validateRollingUpdate(objectAt(strategy, 'rollingUpdate'), 'spec.strategy.rollingUpdate'))
   }
-  causes.push(...validateNonNegative(object, ['progressDeadlineSeconds']))
+  appendAll(causes, validateNonNegative(object, ['progressDeadlineSeconds']))
   const deadline = numberAt(object, 'spec', 'progressDeadlineSeconds')
   const ready = numberAt(object, 'spec', 'minReadySeconds') ?? 0
   if (deadline !== undefined && deadline <= ready) {
@@ -143,9 +144,10 @@ export const statefulSetRules: KindRules = {
     }
     switch (textAt(strategy, 'type')) {
       case 'RollingUpdate':
-        causes.push(
-          ...nonNegative(numberAt(update, 'partition'), `${at}.rollingUpdate.partition`),
-          ...validateCountOrPercent(update?.['maxUnavailable'], `${at}.rollingUpdate.maxUnavailable`, false),
+        appendAll(causes, nonNegative(numberAt(update, 'partition'), `${at}.rollingUpdate.partition`))
+        appendAll(
+          causes,
+          validateCountOrPercent(update?.['maxUnavailable'], `${at}.rollingUpdate.maxUnavailable`, false),
         )
         break
       case 'OnDelete':
@@ -163,7 +165,7 @@ export const statefulSetRules: KindRules = {
       default:
         break
     }
-    causes.push(...nonNegative(numberAt(object, 'spec', 'ordinals', 'start'), 'spec.ordinals.start'))
+    appendAll(causes, nonNegative(numberAt(object, 'spec', 'ordinals', 'start'), 'spec.ordinals.start'))
     return causes
   }),
   validateUpdate(object, old) {
@@ -187,7 +189,7 @@ export const replicationControllerRules: KindRules = {
     const causes: Cause[] = [...validateNonNegative(object, ['replicas', 'minReadySeconds'])]
     if (isEmptySelector(selector)) causes.push(required('spec.selector'))
     if (objectAt(object, 'spec', 'template') === undefined) causes.push(required('spec.template'))
-    else causes.push(...validateTemplate(object, selector, 'ReplicationController'))
+    else appendAll(causes, validateTemplate(object, selector, 'ReplicationController'))
     return causes
   },
 }
@@ -204,7 +206,7 @@ export const podDisruptionBudgetRules: KindRules = {
       causes.push(invalidValue('spec', spec, 'minAvailable and maxUnavailable cannot be both set'))
     }
     for (const field of ['minAvailable', 'maxUnavailable']) {
-      causes.push(...validateCountOrPercent(spec[field], `spec.${field}`, false))
+      appendAll(causes, validateCountOrPercent(spec[field], `spec.${field}`, false))
     }
     return causes
   },

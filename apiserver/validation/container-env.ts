@@ -10,6 +10,7 @@ import {
 } from './names.ts'
 import { isObject, objectAt, textAt } from './object-fields.ts'
 import { validateNoBacksteps } from './paths.ts'
+import { appendAll } from '../append.ts'
 
 /** Environment variables and where their values come from. */
 
@@ -19,7 +20,11 @@ export function validateEnv(variables: readonly ObjectValue[], at: string): read
     const name = textAt(variable, 'name')
     const causes: Cause[] = []
     if (name === '') causes.push(required(`${where}.name`))
-    else causes.push(...envVarNameProblems(name).map((problem) => invalidValue(`${where}.name`, name, problem)))
+    else
+      appendAll(
+        causes,
+        envVarNameProblems(name).map((problem) => invalidValue(`${where}.name`, name, problem)),
+      )
     return [...causes, ...validateValueFrom(variable, `${where}.valueFrom`)]
   })
 }
@@ -136,14 +141,20 @@ export function validateEnvFrom(sources: readonly ObjectValue[], at: string): re
     const where = `${at}[${index}]`
     const prefix = textAt(source, 'prefix')
     if (prefix !== '') {
-      causes.push(...envVarNameProblems(prefix).map((problem) => invalidValue(`${where}.prefix`, prefix, problem)))
+      appendAll(
+        causes,
+        envVarNameProblems(prefix).map((problem) => invalidValue(`${where}.prefix`, prefix, problem)),
+      )
     }
     const refs = ['configMapRef', 'secretRef'].filter((field) => isObject(source[field]))
     for (const ref of refs) {
       const name = textAt(source, ref, 'name')
       if (name === '') causes.push(required(`${where}.${ref}.name`))
       else
-        causes.push(...dnsSubdomainProblems(name).map((problem) => invalidValue(`${where}.${ref}.name`, name, problem)))
+        appendAll(
+          causes,
+          dnsSubdomainProblems(name).map((problem) => invalidValue(`${where}.${ref}.name`, name, problem)),
+        )
     }
     if (refs.length === 0) causes.push(invalidValue(at, '', 'must specify one of: `configMapRef` or `secretRef`'))
     if (refs.length > 1) causes.push(invalidValue(at, '', 'may not have more than one field specified at a time'))

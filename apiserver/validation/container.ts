@@ -9,6 +9,7 @@ import { validateResources } from './resource-amounts.ts'
 import { validateSecurityContext } from './security-context.ts'
 import { validateDevices, validateMounts } from './volume-mounts.ts'
 import type { VolumeNames } from './volumes.ts'
+import { appendAll } from '../append.ts'
 
 /** Containers of the three kinds (kubernetes pkg/apis/core/validation). */
 
@@ -27,15 +28,13 @@ export function validateContainers(containers: readonly ObjectValue[], at: strin
   const names = new Set<string>()
   for (const [index, container] of containers.entries()) {
     const where = `${at}[${index}]`
-    causes.push(
-      ...validateContainer(container, where, pod),
-      ...validateName(container, where, names),
-      ...validateLifecycle(container, where, pod.graceSeconds),
-      ...validateProbes(container, where, pod.graceSeconds),
-      ...validateRestartRules(container, where),
-    )
+    appendAll(causes, validateContainer(container, where, pod))
+    appendAll(causes, validateName(container, where, names))
+    appendAll(causes, validateLifecycle(container, where, pod.graceSeconds))
+    appendAll(causes, validateProbes(container, where, pod.graceSeconds))
+    appendAll(causes, validateRestartRules(container, where))
   }
-  causes.push(...validateHostPorts(containers, at))
+  appendAll(causes, validateHostPorts(containers, at))
   return causes
 }
 
@@ -52,21 +51,20 @@ export function validateInitContainers(
   for (const [index, container] of containers.entries()) {
     const where = `${at}[${index}]`
     const sidecar = textAt(container, 'restartPolicy') === 'Always'
-    causes.push(...validateContainer(container, where, pod), ...validateName(container, where, names))
+    appendAll(causes, validateContainer(container, where, pod))
+    appendAll(causes, validateName(container, where, names))
     // One after the other: their ports only clash within one of them.
-    causes.push(...validateHostPorts([container], at))
+    appendAll(causes, validateHostPorts([container], at))
     if (sidecar) {
-      causes.push(
-        ...validateLifecycle(container, where, pod.graceSeconds),
-        ...validateProbes(container, where, pod.graceSeconds),
-      )
+      appendAll(causes, validateLifecycle(container, where, pod.graceSeconds))
+      appendAll(causes, validateProbes(container, where, pod.graceSeconds))
       if (objectsAt(container, 'restartPolicyRules').length > 0) {
         const text = 'restartPolicyRules are not allowed for init containers with restart policy Always'
         causes.push(forbiddenField(`${where}.restartPolicyRules`, text))
       }
       continue
     }
-    causes.push(...validateRestartRules(container, where))
+    appendAll(causes, validateRestartRules(container, where))
     for (const field of onlyOfSidecars) {
       if (objectAt(container, field) === undefined) continue
       causes.push(
@@ -101,8 +99,8 @@ export function validateEphemeralContainers(
   const text = 'cannot be set for an Ephemeral Container'
   for (const [index, container] of containers.entries()) {
     const where = `${at}[${index}]`
-    causes.push(...validateContainer(container, where, { ...pod, inPod: true }))
-    causes.push(...validateName(container, where, names))
+    appendAll(causes, validateContainer(container, where, { ...pod, inPod: true }))
+    appendAll(causes, validateName(container, where, names))
     const target = textAt(container, 'targetContainerName')
     if (target !== '' && !otherNames.has(target)) causes.push(notFoundField(`${where}.targetContainerName`, target))
     for (const field of notOfEphemeral) {
@@ -137,7 +135,11 @@ function validateContainer(container: ObjectValue, at: string, pod: PodParts): r
   const image = textAt(container, 'image')
   const causes: Cause[] = []
   if (name === '') causes.push(required(`${at}.name`))
-  else causes.push(...dnsLabelProblems(name).map((problem) => invalidValue(`${at}.name`, name, problem)))
+  else
+    appendAll(
+      causes,
+      dnsLabelProblems(name).map((problem) => invalidValue(`${at}.name`, name, problem)),
+    )
   if (image === '') causes.push(required(`${at}.image`))
   else if (pod.inPod && image.trim() !== image) {
     causes.push(invalidValue(`${at}.image`, image, 'must not have leading or trailing whitespace'))
@@ -166,15 +168,18 @@ function validatePorts(ports: readonly ObjectValue[], at: string): readonly Caus
     const name = textAt(port, 'name')
     if (name !== '') {
       const problems = portNameProblems(name)
-      causes.push(...problems.map((problem) => invalidValue(`${where}.name`, name, problem)))
+      appendAll(
+        causes,
+        problems.map((problem) => invalidValue(`${where}.name`, name, problem)),
+      )
       if (problems.length === 0 && names.has(name)) causes.push(duplicate(`${where}.name`, name))
       names.add(name)
     }
     const number = numberAt(port, 'containerPort') ?? 0
     if (number === 0) causes.push(required(`${where}.containerPort`))
-    else causes.push(...portNumberCauses(number, `${where}.containerPort`))
+    else appendAll(causes, portNumberCauses(number, `${where}.containerPort`))
     const hostPort = numberAt(port, 'hostPort') ?? 0
-    if (hostPort !== 0) causes.push(...portNumberCauses(hostPort, `${where}.hostPort`))
+    if (hostPort !== 0) appendAll(causes, portNumberCauses(hostPort, `${where}.hostPort`))
   }
   return causes
 }

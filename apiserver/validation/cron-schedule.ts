@@ -22,7 +22,9 @@ const fieldBounds: readonly FieldBounds[] = [
 
 const words = new Set(['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'])
 const everyPrefix = '@every '
-const duration = /^[+-]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/
+const duration = /^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/
+/** More text than any duration has; a pattern that repeats a group is not tried on it. */
+const durationCharactersMax = 100
 
 /** Why the schedule is none; undefined when it is one. */
 export function scheduleProblem(schedule: string): string | undefined {
@@ -43,7 +45,7 @@ function wordProblem(schedule: string): string | undefined {
   if (words.has(schedule)) return undefined
   if (!schedule.startsWith(everyPrefix)) return `unrecognized descriptor: ${schedule}`
   const text = schedule.slice(everyPrefix.length)
-  if (duration.test(text)) return undefined
+  if (text.length <= durationCharactersMax && duration.test(text)) return undefined
   return `failed to parse duration ${schedule}: time: invalid duration ${JSON.stringify(text)}`
 }
 

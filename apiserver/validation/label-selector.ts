@@ -3,6 +3,7 @@ import { forbiddenField, invalidValue, required } from './field-error.ts'
 import { labelValueProblems, qualifiedNameProblems } from './names.ts'
 import { entriesAt, isObject, objectsAt, textAt, textsAt } from './object-fields.ts'
 import { validateLabels } from './object-meta.ts'
+import { appendAll } from '../append.ts'
 
 /** metav1.LabelSelector (apimachinery pkg/apis/meta/v1/validation). */
 export function validateLabelSelector(selector: unknown, at: string): readonly Cause[] {
@@ -24,10 +25,16 @@ export function validateLabelSelector(selector: unknown, at: string): readonly C
         )
       }
     } else causes.push(invalidValue(`${where}.operator`, operator, 'not a valid selector operator'))
-    causes.push(...qualifiedNameProblems(key).map((problem) => invalidValue(`${where}.key`, key, problem)))
+    appendAll(
+      causes,
+      qualifiedNameProblems(key).map((problem) => invalidValue(`${where}.key`, key, problem)),
+    )
     for (const [position, value] of values.entries()) {
       const problems = labelValueProblems(value)
-      causes.push(...problems.map((problem) => invalidValue(`${where}.values[${position}]`, value, problem)))
+      appendAll(
+        causes,
+        problems.map((problem) => invalidValue(`${where}.values[${position}]`, value, problem)),
+      )
     }
   }
   return causes

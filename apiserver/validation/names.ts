@@ -1,3 +1,4 @@
+import { appendAll } from '../append.ts'
 /**
  * Syntax of names, labels and the like. Every function answers the problems, none when the text is fine, in the words of
  * apimachinery pkg/util/validation/validation.go.
@@ -96,7 +97,11 @@ export function qualifiedNameProblems(text: string): readonly string[] {
     const prefix = parts[0] ?? ''
     name = parts[1] ?? ''
     if (prefix === '') problems.push('prefix part must be non-empty')
-    else problems.push(...dnsSubdomainProblems(prefix).map((problem) => `prefix part ${problem}`))
+    else
+      appendAll(
+        problems,
+        dnsSubdomainProblems(prefix).map((problem) => `prefix part ${problem}`),
+      )
   } else if (parts.length > 2) {
     return [
       `a valid label key ${patternProblem(qualifiedPartText, qualifiedPart, ...qualifiedExamples)} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`,
@@ -142,7 +147,7 @@ export function configKeyProblems(text: string): readonly string[] {
       ),
     )
   }
-  problems.push(...dotProblems(text))
+  appendAll(problems, dotProblems(text))
   return problems
 }
 

@@ -10,6 +10,7 @@ import {
   qualifiedNameProblems,
 } from './names.ts'
 import { entriesAt, flagAt, numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from './object-fields.ts'
+import { appendAll } from '../append.ts'
 
 /** apimachinery pkg/api/validation/objectmeta.go. */
 
@@ -28,35 +29,49 @@ export function validateObjectMeta(
   const namespace = textAt(metadata, 'namespace')
   if (generateName !== '') {
     const problems = rules.nameRule(maskedPrefix(generateName))
-    causes.push(...problems.map((problem) => invalidValue(`${at}.generateName`, generateName, problem)))
+    appendAll(
+      causes,
+      problems.map((problem) => invalidValue(`${at}.generateName`, generateName, problem)),
+    )
   }
   if (name === '') causes.push(required(`${at}.name`, 'name or generateName is required'))
-  else causes.push(...rules.nameRule(name).map((problem) => invalidValue(`${at}.name`, name, problem)))
+  else
+    appendAll(
+      causes,
+      rules.nameRule(name).map((problem) => invalidValue(`${at}.name`, name, problem)),
+    )
   if (rules.namespaced) {
     if (namespace === '') causes.push(required(`${at}.namespace`))
     else {
       const problems = dnsLabelProblems(namespace)
-      causes.push(...problems.map((problem) => invalidValue(`${at}.namespace`, namespace, problem)))
+      appendAll(
+        causes,
+        problems.map((problem) => invalidValue(`${at}.namespace`, namespace, problem)),
+      )
     }
   } else if (namespace !== '') causes.push(forbiddenField(`${at}.namespace`, 'not allowed on this type'))
   const generation = numberAt(metadata, 'generation') ?? 0
   if (generation < 0) {
     causes.push(invalidValue(`${at}.generation`, generation, 'must be greater than or equal to 0'))
   }
-  causes.push(
-    ...validateLabels(metadata, 'labels', `${at}.labels`),
-    ...validateAnnotations(metadata, `${at}.annotations`),
-    ...validateOwnerReferences(metadata, `${at}.ownerReferences`),
-    ...validateFinalizers(metadata, `${at}.finalizers`),
-  )
+  appendAll(causes, validateLabels(metadata, 'labels', `${at}.labels`))
+  appendAll(causes, validateAnnotations(metadata, `${at}.annotations`))
+  appendAll(causes, validateOwnerReferences(metadata, `${at}.ownerReferences`))
+  appendAll(causes, validateFinalizers(metadata, `${at}.finalizers`))
   return causes
 }
 
 export function validateLabels(parent: ObjectValue, field: string, at: string): readonly Cause[] {
   const causes: Cause[] = []
   for (const [key, value] of entriesAt(parent, field)) {
-    causes.push(...qualifiedNameProblems(key).map((problem) => invalidValue(at, key, problem)))
-    causes.push(...labelValueProblems(value).map((problem) => invalidValue(at, value, problem)))
+    appendAll(
+      causes,
+      qualifiedNameProblems(key).map((problem) => invalidValue(at, key, problem)),
+    )
+    appendAll(
+      causes,
+      labelValueProblems(value).map((problem) => invalidValue(at, value, problem)),
+    )
   }
   return causes
 }
@@ -65,7 +80,10 @@ export function validateAnnotations(metadata: ObjectValue, at: string): readonly
   const causes: Cause[] = []
   let bytes = 0
   for (const [key, value] of entriesAt(metadata, 'annotations')) {
-    causes.push(...qualifiedNameProblems(key.toLowerCase()).map((problem) => invalidValue(at, key, problem)))
+    appendAll(
+      causes,
+      qualifiedNameProblems(key.toLowerCase()).map((problem) => invalidValue(at, key, problem)),
+    )
     bytes += byteLength(key) + byteLength(value)
   }
   if (bytes > annotationBytesMax) causes.push(tooLong(at, annotationBytesMax))
@@ -104,7 +122,10 @@ function validateFinalizers(metadata: ObjectValue, at: string): readonly Cause[]
   const finalizers = textsAt(metadata, 'finalizers')
   const causes: Cause[] = []
   for (const finalizer of finalizers) {
-    causes.push(...qualifiedNameProblems(finalizer).map((problem) => invalidValue(at, finalizer, problem)))
+    appendAll(
+      causes,
+      qualifiedNameProblems(finalizer).map((problem) => invalidValue(at, finalizer, problem)),
+    )
   }
   if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion')) {
     causes.push(invalidValue(at, finalizers, 'finalizer orphan and foregroundDeletion cannot be both set'))

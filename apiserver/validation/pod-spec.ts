@@ -11,6 +11,7 @@ import { validateResources } from './resource-amounts.ts'
 import { validateAffinity, validateTolerations, validateTopologySpread } from './scheduling.ts'
 import { validatePodSecurityContext } from './security-context.ts'
 import { validateVolumes } from './volumes.ts'
+import { appendAll } from '../append.ts'
 
 /** Pod specs, alone and in templates (kubernetes pkg/apis/core/validation). */
 export function validatePodSpec(spec: ObjectValue | undefined, at: string, inPod: boolean): readonly Cause[] {
@@ -50,13 +51,18 @@ export function validatePodSpec(spec: ObjectValue | undefined, at: string, inPod
   ]
   for (const [field, rule] of nameFields) {
     const value = textAt(spec, field)
-    if (value !== '') causes.push(...rule(value).map((problem) => invalidValue(`${at}.${field}`, value, problem)))
+    if (value !== '')
+      appendAll(
+        causes,
+        rule(value).map((problem) => invalidValue(`${at}.${field}`, value, problem)),
+      )
   }
-  causes.push(...inRange(numberAt(spec, 'activeDeadlineSeconds'), 1, int32Max, `${at}.activeDeadlineSeconds`))
+  appendAll(causes, inRange(numberAt(spec, 'activeDeadlineSeconds'), 1, int32Max, `${at}.activeDeadlineSeconds`))
   const overhead = valueAt(spec, 'overhead')
   if (isObject(overhead)) {
-    causes.push(
-      ...validateResources({ limits: overhead }, `${at}.overhead`, { of: 'container', claimNames: new Set() }),
+    appendAll(
+      causes,
+      validateResources({ limits: overhead }, `${at}.overhead`, { of: 'container', claimNames: new Set() }),
     )
   }
   return causes
@@ -80,7 +86,10 @@ function validateResourceClaims(claims: readonly ObjectValue[], at: string): rea
     if (name === '') causes.push(required(`${where}.name`))
     else if (names.has(name)) causes.push(duplicate(`${where}.name`, name))
     else {
-      causes.push(...dnsLabelProblems(name).map((problem) => invalidValue(`${where}.name`, name, problem)))
+      appendAll(
+        causes,
+        dnsLabelProblems(name).map((problem) => invalidValue(`${where}.name`, name, problem)),
+      )
       names.add(name)
     }
     const sources = ['resourceClaimName', 'resourceClaimTemplateName'].filter((field) => textAt(claim, field) !== '')
@@ -124,7 +133,8 @@ function validateDns(spec: ObjectValue, at: string): readonly Cause[] {
   if (servers.length > nameserversMax) {
     causes.push(invalidValue(`${where}.nameservers`, servers, `must not have more than ${nameserversMax} nameservers`))
   }
-  for (const [index, server] of servers.entries()) causes.push(...validateIp(server, `${where}.nameservers[${index}]`))
+  for (const [index, server] of servers.entries())
+    appendAll(causes, validateIp(server, `${where}.nameservers[${index}]`))
   const searches = textsAt(config, 'searches')
   if (searches.length > searchesMax) {
     causes.push(invalidValue(`${where}.searches`, searches, `must not have more than ${searchesMax} search paths`))
@@ -136,8 +146,9 @@ function validateDns(spec: ObjectValue, at: string): readonly Cause[] {
   for (const [index, domain] of searches.entries()) {
     const name = domain === '.' ? '' : domain.replace(/\.$/, '')
     if (domain === '.') continue
-    causes.push(
-      ...searchDomainProblems(name).map((problem) => invalidValue(`${where}.searches[${index}]`, name, problem)),
+    appendAll(
+      causes,
+      searchDomainProblems(name).map((problem) => invalidValue(`${where}.searches[${index}]`, name, problem)),
     )
   }
   for (const [index, option] of objectsAt(config, 'options').entries()) {
@@ -151,13 +162,19 @@ function validateGates(spec: ObjectValue, at: string): readonly Cause[] {
   for (const [index, gate] of objectsAt(spec, 'readinessGates').entries()) {
     const type = textAt(gate, 'conditionType')
     const where = `${at}.readinessGates[${index}].conditionType`
-    causes.push(...qualifiedNameProblems(type).map((problem) => invalidValue(where, type, problem)))
+    appendAll(
+      causes,
+      qualifiedNameProblems(type).map((problem) => invalidValue(where, type, problem)),
+    )
   }
   const seen = new Set<string>()
   for (const [index, gate] of objectsAt(spec, 'schedulingGates').entries()) {
     const name = textAt(gate, 'name')
     const where = `${at}.schedulingGates[${index}]`
-    causes.push(...qualifiedNameProblems(name).map((problem) => invalidValue(where, name, problem)))
+    appendAll(
+      causes,
+      qualifiedNameProblems(name).map((problem) => invalidValue(where, name, problem)),
+    )
     if (seen.has(name)) causes.push(duplicate(where, name))
     seen.add(name)
   }
@@ -170,10 +187,13 @@ function validateHostNames(spec: ObjectValue, at: string): readonly Cause[] {
   const causes: Cause[] = []
   for (const [index, alias] of objectsAt(spec, 'hostAliases').entries()) {
     const where = `${at}.hostAliases[${index}]`
-    causes.push(...validateIp(textAt(alias, 'ip'), `${where}.ip`))
+    appendAll(causes, validateIp(textAt(alias, 'ip'), `${where}.ip`))
     for (const [position, name] of textsAt(alias, 'hostnames').entries()) {
       const problems = dnsSubdomainProblems(name)
-      causes.push(...problems.map((problem) => invalidValue(`${where}.hostnames[${position}]`, name, problem)))
+      appendAll(
+        causes,
+        problems.map((problem) => invalidValue(`${where}.hostnames[${position}]`, name, problem)),
+      )
     }
   }
   const override = valueAt(spec, 'hostnameOverride')
@@ -188,7 +208,10 @@ function validateHostNames(spec: ObjectValue, at: string): readonly Cause[] {
   if (override.length > hostnameOverrideMax) {
     causes.push({ reason: 'FieldValueTooLong', message: 'Too long: may not be more than 64 bytes', field: where })
   }
-  causes.push(...dnsSubdomainProblems(override).map((problem) => invalidValue(where, override, problem)))
+  appendAll(
+    causes,
+    dnsSubdomainProblems(override).map((problem) => invalidValue(where, override, problem)),
+  )
   return causes
 }
 

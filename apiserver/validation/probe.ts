@@ -4,6 +4,7 @@ import { forbiddenField, invalidValue, required } from './field-error.ts'
 import { headerNameProblems, portNameProblems, portNumberProblems } from './names.ts'
 import { isObject, numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from './object-fields.ts'
 import { nonNegative } from './ranges.ts'
+import { appendAll } from '../append.ts'
 
 /** Probes and lifecycle hooks: exactly one handler, numbers in range. */
 
@@ -69,8 +70,8 @@ export function validateProbes(container: ObjectValue, at: string, graceSeconds:
     const probe = objectAt(container, kind)
     if (probe === undefined) continue
     const where = `${at}.${kind}`
-    causes.push(...validateHandler(probe, where, graceSeconds))
-    for (const field of probeNumbers) causes.push(...nonNegative(numberAt(probe, field), `${where}.${field}`))
+    appendAll(causes, validateHandler(probe, where, graceSeconds))
+    for (const field of probeNumbers) appendAll(causes, nonNegative(numberAt(probe, field), `${where}.${field}`))
     const grace = numberAt(probe, 'terminationGracePeriodSeconds')
     const graceAt = `${where}.terminationGracePeriodSeconds`
     if (grace !== undefined && grace <= 0) causes.push(invalidValue(graceAt, grace, 'must be greater than 0'))

@@ -3,6 +3,7 @@ import type { Cause } from '../types.ts'
 import { forbiddenField, invalidValue, notFoundField, notSupported, required } from './field-error.ts'
 import { qualifiedNameProblems } from './names.ts'
 import { entriesAt, objectsAt, textAt } from './object-fields.ts'
+import { appendAll } from '../append.ts'
 
 /** Names and amounts of resources: requests and limits, quotas, capacities. */
 
@@ -116,12 +117,14 @@ export function validateResources(
   const limits = new Map(entriesAt(resources, 'limits'))
   const requests = entriesAt(resources, 'requests')
   for (const [name, limit] of limits) {
-    causes.push(...nameRule(name, `${at}.limits[${name}]`), ...validateAmount(name, limit, `${at}.limits[${name}]`))
+    appendAll(causes, nameRule(name, `${at}.limits[${name}]`))
+    appendAll(causes, validateAmount(name, limit, `${at}.limits[${name}]`))
   }
   for (const [name, request] of requests) {
     const where = `${at}.requests[${name}]`
-    causes.push(...nameRule(name, where), ...validateAmount(name, request, where))
-    causes.push(...validateAgainstLimit(name, request, limits.get(name), at))
+    appendAll(causes, nameRule(name, where))
+    appendAll(causes, validateAmount(name, request, where))
+    appendAll(causes, validateAgainstLimit(name, request, limits.get(name), at))
   }
   const names = [...limits.keys(), ...requests.map(([name]) => name)]
   if (names.some(isHugePages) && !names.includes('cpu') && !names.includes('memory')) {

@@ -5,6 +5,7 @@ import { validateLabelSelector } from './label-selector.ts'
 import { dnsLabelProblems, dnsSubdomainProblems, labelValueProblems, qualifiedNameProblems } from './names.ts'
 import { numberAt, objectAt, objectsAt, textAt, textsAt, valueAt } from './object-fields.ts'
 import { positive } from './ranges.ts'
+import { appendAll } from '../append.ts'
 
 /** Where a pod may run: affinities, spreading, tolerations. */
 
@@ -16,7 +17,10 @@ export function validateTolerations(tolerations: readonly ObjectValue[], at: str
     const operator = textAt(toleration, 'operator')
     const value = textAt(toleration, 'value')
     if (key !== '') {
-      causes.push(...qualifiedNameProblems(key).map((problem) => invalidValue(`${where}.key`, key, problem)))
+      appendAll(
+        causes,
+        qualifiedNameProblems(key).map((problem) => invalidValue(`${where}.key`, key, problem)),
+      )
     } else if (operator !== 'Exists') {
       const text = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
       causes.push(invalidValue(`${where}.operator`, operator, text))
@@ -44,23 +48,22 @@ export function validateAffinity(affinity: ObjectValue | undefined, at: string):
   const node = `${at}.nodeAffinity`
   const selector = objectAt(affinity, 'nodeAffinity', required)
   const causes: Cause[] = []
-  if (selector !== undefined) causes.push(...validateNodeSelector(selector, `${node}.${required}`))
+  if (selector !== undefined) appendAll(causes, validateNodeSelector(selector, `${node}.${required}`))
   for (const [index, term] of objectsAt(affinity, 'nodeAffinity', preferred).entries()) {
     const where = `${node}.${preferred}[${index}]`
-    causes.push(
-      ...validateWeight(term, where),
-      ...validateNodeSelectorTerm(objectAt(term, 'preference') ?? {}, `${where}.preference`, true),
-    )
+    appendAll(causes, validateWeight(term, where))
+    appendAll(causes, validateNodeSelectorTerm(objectAt(term, 'preference') ?? {}, `${where}.preference`, true))
   }
   for (const kind of ['podAffinity', 'podAntiAffinity']) {
     for (const [index, term] of objectsAt(affinity, kind, required).entries()) {
-      causes.push(...validatePodAffinityTerm(term, `${at}.${kind}.${required}[${index}]`))
+      appendAll(causes, validatePodAffinityTerm(term, `${at}.${kind}.${required}[${index}]`))
     }
     for (const [index, weighted] of objectsAt(affinity, kind, preferred).entries()) {
       const where = `${at}.${kind}.${preferred}[${index}]`
-      causes.push(
-        ...validateWeight(weighted, where),
-        ...validatePodAffinityTerm(objectAt(weighted, 'podAffinityTerm') ?? {}, `${where}.podAffinityTerm`),
+      appendAll(causes, validateWeight(weighted, where))
+      appendAll(
+        causes,
+        validatePodAffinityTerm(objectAt(weighted, 'podAffinityTerm') ?? {}, `${where}.podAffinityTerm`),
       )
     }
   }
@@ -106,10 +109,16 @@ function validateNodeLabel(requirement: ObjectValue, at: string, anyValues: bool
       causes.push(required(`${at}.values`, "must be specified single value when `operator` is 'Lt' or 'Gt'"))
     }
   } else causes.push(invalidValue(`${at}.operator`, operator, 'not a valid selector operator'))
-  causes.push(...qualifiedNameProblems(key).map((problem) => invalidValue(`${at}.key`, key, problem)))
+  appendAll(
+    causes,
+    qualifiedNameProblems(key).map((problem) => invalidValue(`${at}.key`, key, problem)),
+  )
   if (anyValues) return causes
   for (const [index, value] of values.entries()) {
-    causes.push(...labelValueProblems(value).map((problem) => invalidValue(`${at}.values[${index}]`, value, problem)))
+    appendAll(
+      causes,
+      labelValueProblems(value).map((problem) => invalidValue(`${at}.values[${index}]`, value, problem)),
+    )
   }
   return causes
 }
@@ -127,7 +136,10 @@ function validateNodeField(requirement: ObjectValue, at: string): readonly Cause
   }
   if (key !== 'metadata.name') return [...causes, invalidValue(`${at}.key`, key, 'not a valid field selector key')]
   for (const [index, value] of values.entries()) {
-    causes.push(...dnsSubdomainProblems(value).map((problem) => invalidValue(`${at}.values[${index}]`, value, problem)))
+    appendAll(
+      causes,
+      dnsSubdomainProblems(value).map((problem) => invalidValue(`${at}.values[${index}]`, value, problem)),
+    )
   }
   return causes
 }
@@ -151,7 +163,7 @@ export function validateTopologySpread(constraints: readonly ObjectValue[], at: 
     const where = `${at}[${index}]`
     const key = textAt(constraint, 'topologyKey')
     const action = textAt(constraint, 'whenUnsatisfiable')
-    causes.push(...positive(numberAt(constraint, 'maxSkew') ?? 0, `${where}.maxSkew`))
+    appendAll(causes, positive(numberAt(constraint, 'maxSkew') ?? 0, `${where}.maxSkew`))
     if (key === '') causes.push(required(`${where}.topologyKey`, 'can not be empty'))
     if (action === '') {
       causes.push(notSupported(`${where}.whenUnsatisfiable`, action, ['DoNotSchedule', 'ScheduleAnyway']))
@@ -161,12 +173,12 @@ export function validateTopologySpread(constraints: readonly ObjectValue[], at: 
       .some((other) => textAt(other, 'topologyKey') === key && textAt(other, 'whenUnsatisfiable') === action)
     if (again) causes.push(duplicate(`${where}.{topologyKey, whenUnsatisfiable}`, `{${key}, ${action}}`))
     const minDomains = numberAt(constraint, 'minDomains')
-    causes.push(...positive(minDomains, `${where}.minDomains`))
+    appendAll(causes, positive(minDomains, `${where}.minDomains`))
     if (minDomains !== undefined && action !== 'DoNotSchedule') {
       const text = `can only use minDomains if whenUnsatisfiable=DoNotSchedule, not ${action}`
       causes.push(invalidValue(`${where}.minDomains`, minDomains, text))
     }
-    causes.push(...validateLabelSelector(constraint['labelSelector'], `${where}.labelSelector`))
+    appendAll(causes, validateLabelSelector(constraint['labelSelector'], `${where}.labelSelector`))
   }
   return causes
 }

@@ -4,6 +4,7 @@ import { invalidValue, required } from './field-error.ts'
 import { flagAt, integerAt, objectAt, textAt, textsAt, valueAt } from './object-fields.ts'
 import { validateDescendingPath } from './paths.ts'
 import { validateId } from './ranges.ts'
+import { appendAll } from '../append.ts'
 
 /** Who a pod and its containers run as. */
 
@@ -15,7 +16,7 @@ export function validatePodSecurityContext(spec: ObjectValue, at: string): reado
   )
   const groups = valueAt(context, 'supplementalGroups')
   for (const [index, group] of (Array.isArray(groups) ? groups : []).entries()) {
-    causes.push(...validateId(integerAt({ group }, 'group'), `${at}.supplementalGroups[${index}]`))
+    appendAll(causes, validateId(integerAt({ group }, 'group'), `${at}.supplementalGroups[${index}]`))
   }
   if (flagAt(spec, 'shareProcessNamespace') && flagAt(spec, 'hostPID')) {
     const text = 'ShareProcessNamespace and HostPID cannot both be enabled'
@@ -29,7 +30,7 @@ export function validateSecurityContext(context: ObjectValue | undefined, at: st
   const causes: Cause[] = ['runAsUser', 'runAsGroup'].flatMap((field) =>
     validateId(integerAt(context, field), `${at}.${field}`),
   )
-  causes.push(...validateProfiles(context, at))
+  appendAll(causes, validateProfiles(context, at))
   if (valueAt(context, 'allowPrivilegeEscalation') === false) {
     if (flagAt(context, 'privileged')) {
       const text = 'cannot set `allowPrivilegeEscalation` to false and `privileged` to true'
@@ -59,7 +60,7 @@ function validateProfiles(context: ObjectValue, at: string): readonly Cause[] {
       if (path !== '') causes.push(invalidValue(where, seccomp, 'can only be set when seccomp type is Localhost'))
     } else if (valueAt(seccomp, 'localhostProfile') === undefined) {
       causes.push(required(where, 'must be set when seccomp type is Localhost'))
-    } else causes.push(...validateDescendingPath(path, where))
+    } else appendAll(causes, validateDescendingPath(path, where))
   }
   if (appArmor !== undefined) {
     const where = `${at}.appArmorProfile.localhostProfile`

@@ -4,6 +4,7 @@ import { forbiddenField, invalidValue, notFoundField, required } from './field-e
 import { flagAt, objectsAt, textAt } from './object-fields.ts'
 import { validateDescendingPath, validateNoBacksteps } from './paths.ts'
 import type { VolumeNames } from './volumes.ts'
+import { appendAll } from '../append.ts'
 
 /** What a container sees of the pod's volumes: as directories, and as block devices. */
 
@@ -29,7 +30,7 @@ export function validateMounts(container: ObjectValue, at: string, volumes: Volu
     if (devicePaths.has(path)) {
       causes.push(invalidValue(`${where}.mountPath`, path, 'must not already exist as a path in volumeDevices'))
     }
-    causes.push(...validateMount(mount, where, at, privileged))
+    appendAll(causes, validateMount(mount, where, at, privileged))
   }
   return causes
 }
@@ -39,13 +40,13 @@ function validateMount(mount: ObjectValue, where: string, at: string, privileged
   const causes: Cause[] = []
   const subPath = textAt(mount, 'subPath')
   const expression = textAt(mount, 'subPathExpr')
-  if (subPath !== '') causes.push(...validateDescendingPath(subPath, `${at}.subPath`))
+  if (subPath !== '') appendAll(causes, validateDescendingPath(subPath, `${at}.subPath`))
   if (expression !== '') {
     if (subPath !== '') {
       const text = 'subPathExpr and subPath are mutually exclusive'
       causes.push(invalidValue(`${where}.subPathExpr`, expression, text))
     }
-    causes.push(...validateDescendingPath(expression, `${at}.subPathExpr`))
+    appendAll(causes, validateDescendingPath(expression, `${at}.subPathExpr`))
   }
   if (textAt(mount, 'mountPropagation') === 'Bidirectional' && !privileged) {
     const text = 'Bidirectional mount propagation is available only to privileged containers'

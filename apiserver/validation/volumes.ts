@@ -6,6 +6,7 @@ import { dnsLabelProblems } from './names.ts'
 import { isObject, numberAt, objectAt, objectsAt, textAt } from './object-fields.ts'
 import { validateLocalPath, validateNoBacksteps } from './paths.ts'
 import { validateFileMode } from './ranges.ts'
+import { appendAll } from '../append.ts'
 
 /** Volumes that passed, each with the kind of its source. A mount of another is "not found", as in the real server. */
 export type VolumeNames = ReadonlyMap<string, string>
@@ -26,9 +27,13 @@ export function validateVolumes(
         : [...validateSource(source, objectAt(volume, source) ?? {}, `${where}.${source}`)]
     for (const extra of more) found.push(forbiddenField(`${where}.${extra}`, 'may not specify more than 1 volume type'))
     if (name === '') found.push(required(`${where}.name`))
-    else found.push(...dnsLabelProblems(name).map((problem) => invalidValue(`${where}.name`, name, problem)))
+    else
+      appendAll(
+        found,
+        dnsLabelProblems(name).map((problem) => invalidValue(`${where}.name`, name, problem)),
+      )
     if (names.has(name)) found.push(duplicate(`${where}.name`, name))
-    causes.push(...found)
+    appendAll(causes, found)
     if (found.length === 0 && source !== undefined) names.set(name, source)
   }
   return { causes, names }
@@ -95,8 +100,8 @@ function validateFiles(source: ObjectValue, at: string): readonly Cause[] {
   for (const [index, item] of objectsAt(source, 'items').entries()) {
     const where = `${at}.items[${index}]`
     for (const field of ['key', 'path']) if (textAt(item, field) === '') causes.push(required(`${where}.${field}`))
-    causes.push(...validateLocalPath(textAt(item, 'path'), `${where}.path`))
-    causes.push(...validateFileMode(numberAt(item, 'mode'), `${where}.mode`))
+    appendAll(causes, validateLocalPath(textAt(item, 'path'), `${where}.path`))
+    appendAll(causes, validateFileMode(numberAt(item, 'mode'), `${where}.mode`))
   }
   return causes
 }
@@ -107,18 +112,18 @@ function validateItems(source: ObjectValue, at: string): readonly Cause[] {
   for (const item of objectsAt(source, 'items')) {
     const path = textAt(item, 'path')
     if (path === '') causes.push(required(`${at}.path`))
-    causes.push(...validateLocalPath(path, `${at}.path`))
+    appendAll(causes, validateLocalPath(path, `${at}.path`))
     const field = objectAt(item, 'fieldRef')
     const resource = objectAt(item, 'resourceFieldRef')
     if (field !== undefined) {
-      causes.push(...validateFieldRef(field, `${at}.fieldRef`, volumeFields))
+      appendAll(causes, validateFieldRef(field, `${at}.fieldRef`, volumeFields))
       if (resource !== undefined) {
         causes.push(invalidValue(at, 'resource', 'fieldRef and resourceFieldRef can not be specified simultaneously'))
       }
     } else if (resource !== undefined) {
-      causes.push(...validateResourceFieldRef(resource, `${at}.resourceFieldRef`, true))
+      appendAll(causes, validateResourceFieldRef(resource, `${at}.resourceFieldRef`, true))
     } else causes.push(required(at, 'one of fieldRef and resourceFieldRef is required'))
-    causes.push(...validateFileMode(numberAt(item, 'mode'), `${at}.mode`))
+    appendAll(causes, validateFileMode(numberAt(item, 'mode'), `${at}.mode`))
   }
   return causes
 }
@@ -134,7 +139,7 @@ function validateProjected(projected: ObjectValue, at: string): readonly Cause[]
     const kinds = Object.keys(projection).filter((field) => isObject(projection[field]))
     for (const kind of kinds) {
       const source = objectAt(projection, kind) ?? {}
-      causes.push(...validateProjection(kind, source, `${where}.${kind}`, at))
+      appendAll(causes, validateProjection(kind, source, `${where}.${kind}`, at))
       for (const path of pathsOf(kind, source)) {
         if (paths.has(path)) {
           const named = kind === 'secret' || kind === 'configMap' ? textAt(source, 'name') : path

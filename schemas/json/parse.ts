@@ -69,7 +69,8 @@ function readArray(reader: JsonReader, report?: DuplicateReport): unknown {
 
 const int64Min = -(2n ** 63n)
 const int64Max = 2n ** 63n - 1n
-const integer = /^-?[0-9]+$/
+/** No longer than any integer of 64 bits: BigInt of millions of digits takes seconds. */
+const integer = /^-?[0-9]{1,40}$/
 
 /** An integer of the text's value within int64, as number where that is exact; undefined for any other text. */
 export function parseInteger(text: string): number | bigint | undefined {

@@ -111,6 +111,30 @@ const cases: readonly Case[] = [
   { name: '10,000 levels of nesting', body: nested(10_000), code: 400, reason: 'BadRequest', message: /./ },
   { name: '200,000 levels of nesting', body: nested(200_000), code: 400, reason: 'BadRequest', message: /./ },
   {
+    name: 'more bad labels than a call has arguments',
+    body: map(
+      `"metadata":{"name":"x","labels":{${Array.from({ length: 150_000 }, (_, n) => `"-${n}":""`).join(',')}}}`,
+    ),
+    code: 422,
+    reason: 'Invalid',
+    message: /metadata\.labels: Invalid value: "-149999"/,
+  },
+  {
+    name: 'an integer of a million digits',
+    body: map(`"metadata":{"name":"x","generation":${'9'.repeat(1_000_000)}}`),
+    code: 400,
+    reason: 'BadRequest',
+    message: /cannot unmarshal number 9+ into Go struct field ObjectMeta\.metadata\.generation of type int64/,
+  },
+  {
+    name: 'a schedule of half a million numbers and no more',
+    path: '/apis/batch/v1/namespaces/default/cronjobs',
+    body: `{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"x"},"spec":{"schedule":"${'1,'.repeat(500_000)}","jobTemplate":{"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"b"}]}}}}}}`,
+    code: 422,
+    reason: 'Invalid',
+    message: /expected exactly 5 fields, found 1/,
+  },
+  {
     name: 'invalid UTF-8',
     body: Buffer.concat([
       Buffer.from(map('"metadata":{"name":"x"},"data":{"a":"').slice(0, -1)),
