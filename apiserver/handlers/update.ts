@@ -4,7 +4,13 @@ import { matchName, matchNamespace } from '../object-store/object-meta.ts'
 import { groupResource, type ObjectTarget, type WriteFunction } from '../object-store/object-store.ts'
 import { decodeObjectBody } from '../object-store/request-body.ts'
 import { writeOptions } from '../object-store/write-options.ts'
-import { prepareCreate, prepareUpdate, targetOf, type WriteRequest } from '../object-store/write-pipeline.ts'
+import {
+  prepareCreate,
+  prepareUpdate,
+  targetOf,
+  uidMismatch,
+  type WriteRequest,
+} from '../object-store/write-pipeline.ts'
 import { strategyContext, type WriteServices } from '../object-store/write-services.ts'
 import type { Handler } from '../types.ts'
 import { copyValue, metadataOf, textAt } from '../validation/object-fields.ts'
@@ -43,17 +49,11 @@ function updateTo(
   return async (current) => {
     const object = copyValue(decoded)
     if (current !== undefined) return prepareUpdate(services, write, target, object, current)
-    if (!target.strategy.allowCreateOnUpdate || write.context.subresource !== '') {
-      throw notFound(groupResource(target), target.name)
-    }
+    const of = groupResource(target)
+    // before 404: who writes what they had read learns that this object is gone
     const uid = textAt(object, 'metadata', 'uid')
-    if (uid !== '') {
-      throw conflict(
-        groupResource(target),
-        target.name,
-        `Precondition failed: UID in precondition: ${uid}, UID in object meta: `,
-      )
-    }
+    if (uid !== '') throw conflict(of, target.name, uidMismatch(target, uid, undefined))
+    if (!target.strategy.allowCreateOnUpdate || write.context.subresource !== '') throw notFound(of, target.name)
     delete metadataOf(object)['resourceVersion']
     await prepareCreate(services, write, object, target.namespace)
     return { do: 'put', object }

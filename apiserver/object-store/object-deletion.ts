@@ -71,7 +71,7 @@ function checkPreconditions(target: ObjectTarget, current: CurrentObject, option
   const { uid, resourceVersion } = options.preconditions
   const { cached } = current
   if (uid !== undefined && uid !== cached.uid) {
-    if (isNamespace(target)) throw conflict(groupResource(target), target.name, uidMismatch(current, uid))
+    if (isNamespace(target)) throw conflict(groupResource(target), target.name, uidMismatch(target, uid, current))
     throw conflict(
       { group: target.resource.group, resource: target.resource.kind },
       target.name,

@@ -5,6 +5,7 @@ import type { ApiRequest, Cause, RequestScope, StrategyContext } from '../types.
 import { invalidValue } from '../validation/field-error.ts'
 import { validateObjectMeta, validateObjectMetaUpdate } from '../validation/object-meta.ts'
 import { metadataOf, textAt } from '../validation/object-fields.ts'
+import { objectKey } from '../store-keys.ts'
 import { nameRuleOf } from '../strategies/kind-table.ts'
 import {
   bumpGeneration,
@@ -103,7 +104,7 @@ function requireSameVersion(target: ObjectTarget, object: ObjectValue, current: 
   const metadata = metadataOf(object)
   const of = groupResource(target)
   const uid = textAt(metadata, 'uid')
-  if (uid !== '' && uid !== current.cached.uid) throw conflict(of, target.name, uidMismatch(current, uid))
+  if (uid !== '' && uid !== current.cached.uid) throw conflict(of, target.name, uidMismatch(target, uid, current))
   const given = textAt(metadata, 'resourceVersion')
   delete metadata['resourceVersion']
   if (given === '' || given === '0') {
@@ -119,9 +120,10 @@ function requireSameVersion(target: ObjectTarget, object: ObjectValue, current: 
   if (given !== String(current.cached.revision)) throw conflict(of, target.name, modifiedText)
 }
 
-/** The storage layer's own words, which clients know from logs. */
-export function uidMismatch(current: CurrentObject, uid: string): string {
-  return `StorageError: invalid object, Code: 4, Key: ${current.cached.key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current.cached.uid}`
+/** The storage layer's own words, which clients know from logs. Nothing there: no uid is the right one. */
+export function uidMismatch(target: ObjectTarget, uid: string, current: CurrentObject | undefined): string {
+  const key = objectKey(target.resource, target.namespace, target.name)
+  return `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current?.cached.uid ?? ''}`
 }
 
 const metadataAndStatus = new Set(['metadata', 'status'])

@@ -156,6 +156,14 @@ server('PUT checks name and uid; a missing object is 404', async (server) => {
   assert.match(uid.body.message, /Precondition failed: UID in precondition: other, UID in object meta: /)
   const missing = await server.call('update', 'default:configmaps/none', configMap('none'))
   assert.deepEqual([missing.status, missing.body.message], [404, 'configmaps "none" not found'])
+  const gone = await server.call('update', 'default:configmaps/none', { metadata: { name: 'none', uid: 'known' } })
+  assert.deepEqual(
+    [gone.status, gone.body.message],
+    [
+      409,
+      'Operation cannot be fulfilled on configmaps "none": StorageError: invalid object, Code: 4, Key: /registry/configmaps/default/none, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: known, UID in object meta: ',
+    ],
+  )
 })
 
 server('generation counts spec changes only, and status changes go through /status only', async (server) => {
