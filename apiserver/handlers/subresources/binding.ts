@@ -71,7 +71,7 @@ async function assign(
   if (kind !== '' && kind !== 'Node') throw badRequest(`binding target kind ${JSON.stringify(kind)} is not supported`)
   const uid = textAt(binding, 'metadata', 'uid')
   const of = { group: '', resource: 'pods/binding' }
-  if (uid !== '' && uid !== current.cached.uid) throw conflict(of, target.name, uidMismatch(current, uid))
+  if (uid !== '' && uid !== current.cached.uid) throw conflict(of, target.name, uidMismatch(target, uid, current))
   const { object } = current
   if (current.cached.deleting) {
     throw conflict(of, target.name, `pod ${target.name} is being deleted, cannot be assigned to a host`)

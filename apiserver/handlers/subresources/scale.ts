@@ -92,7 +92,7 @@ function replicasOf(target: ObjectTarget, current: CurrentObject, scale: ObjectV
   const version = textAt(scale, 'metadata', 'resourceVersion')
   if (version !== '' && version !== String(current.cached.revision)) throw conflict(of, target.name, modifiedText)
   const uid = textAt(scale, 'metadata', 'uid')
-  if (uid !== '' && uid !== current.cached.uid) throw conflict(of, target.name, uidMismatch(current, uid))
+  if (uid !== '' && uid !== current.cached.uid) throw conflict(of, target.name, uidMismatch(target, uid, current))
   const name = textAt(scale, 'metadata', 'name')
   const scaleKind = { group: 'autoscaling', kind: 'Scale' }
   if (name !== '' && name !== target.name) {
