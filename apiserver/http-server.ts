@@ -156,7 +156,8 @@ export async function listen(options: {
       const left = (busy.get(socket) ?? 1) - 1
       if (left > 0) busy.set(socket, left)
       else busy.delete(socket)
-      aborted.abort()
+      // whoever has given the whole answer has nothing left to stop; aborting would make an exception a request
+      if (!response.writableEnded) aborted.abort()
       // over HTTP/1.1 an answer that is out has let go of its connection
       dropBody(request, limits.refusedBodyDrainMsMax, () =>
         'stream' in request ? cutResponse(response) : request.socket.destroy(),

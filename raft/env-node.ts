@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer'
-import { randomBytes } from 'node:crypto'
+import { randomFillSync } from 'node:crypto'
 import * as fs from 'node:fs'
 import { promises as files } from 'node:fs'
 import { performance } from 'node:perf_hooks'
@@ -10,7 +10,7 @@ import type { Disk, DiskFile, Env, Logger, Timer } from './env.ts'
 export function createNodeEnv(options: { readonly log: Logger }): Env {
   return {
     clock: { monotonicMs: () => performance.now(), wallMs: () => Date.now() },
-    random: { float: () => Math.random(), bytes: (length) => randomBytes(length) },
+    random: { float: () => Math.random(), bytes: pooledRandomBytes() },
     scheduler: {
       after: (delayMs, run) => timerOf(setTimeout(run, delayMs), clearTimeout),
       every: (periodMs, run) => timerOf(setInterval(run, periodMs), clearInterval),
@@ -18,6 +18,26 @@ export function createNodeEnv(options: { readonly log: Logger }): Env {
     },
     disk: createNodeDisk(),
     log: options.log,
+  }
+}
+
+/** Bytes drawn at a time: every request takes sixteen or two times that, and a draw costs the same for one as for all. */
+const randomPoolBytes = 4096
+
+/** Cryptographic; no byte is given out twice, or kept. */
+function pooledRandomBytes(): (length: number) => Uint8Array {
+  const pool = Buffer.allocUnsafeSlow(randomPoolBytes)
+  let used = pool.length
+  return (length) => {
+    if (length > pool.length) return randomFillSync(Buffer.allocUnsafeSlow(length))
+    if (used + length > pool.length) {
+      randomFillSync(pool)
+      used = 0
+    }
+    const taken = Uint8Array.from(pool.subarray(used, used + length))
+    pool.fill(0, used, used + length)
+    used += length
+    return taken
   }
 }
 

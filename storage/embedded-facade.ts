@@ -215,7 +215,7 @@ export class ReplicaFacade implements Store {
   ): Promise<T> {
     for (;;) {
       if (this.#closed) throw new StorageError('ERR_STOPPED', 'the store is closed')
-      let failure: unknown = new StorageError('ERR_NO_LEADER', 'no replica can serve this now')
+      let failure: unknown
       const replica = choose()
       try {
         if (replica !== undefined) return await call(replica.store)
@@ -223,6 +223,7 @@ export class ReplicaFacade implements Store {
         if (!isWorthWaiting(error)) throw error
         failure = error
       }
+      failure ??= new StorageError('ERR_NO_LEADER', 'no replica can serve this now')
       if (options.signal.aborted) throw failure
       await this.changed(options.signal)
       if (options.signal.aborted) throw failure
