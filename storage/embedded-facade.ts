@@ -6,7 +6,11 @@ import type { ReplicaStateMachine } from './replica-state-machine.ts'
 import type { ReplicaStore } from './replica-store.ts'
 import type {
   CallOptions,
+  CompactRequest,
+  LeaseGrant,
+  LeaseGrantRequest,
   LeaseId,
+  LeaseTimeToLive,
   RangeRequest,
   RangeResult,
   Revision,
@@ -14,9 +18,9 @@ import type {
   StoreStatus,
   TxnRequest,
   TxnResult,
-  Watcher,
   WatchRequest,
   WatchSink,
+  Watcher,
 } from './store.ts'
 
 /** How long leadership may lie elsewhere before it is moved to the attached replica. */
@@ -126,14 +130,11 @@ export class ReplicaFacade implements Store {
     return watcher
   }
 
-  compact(request: { readonly revision: Revision; readonly physical: boolean }, options: CallOptions): Promise<void> {
+  compact(request: CompactRequest, options: CallOptions): Promise<void> {
     return this.#call(options, (store) => store.compact(request, options))
   }
 
-  leaseGrant(
-    request: { readonly id?: LeaseId; readonly ttlSeconds: number },
-    options: CallOptions,
-  ): Promise<{ readonly id: LeaseId; readonly ttlSeconds: number }> {
+  leaseGrant(request: LeaseGrantRequest, options: CallOptions): Promise<LeaseGrant> {
     return this.#call(options, (store) => store.leaseGrant(request, options))
   }
 
@@ -145,7 +146,7 @@ export class ReplicaFacade implements Store {
     return this.#call(options, (store) => store.leaseRevoke(id, options))
   }
 
-  leaseTimeToLive(id: LeaseId, options: CallOptions & { readonly keys?: boolean }) {
+  leaseTimeToLive(id: LeaseId, options: CallOptions & { readonly keys?: boolean }): Promise<LeaseTimeToLive> {
     return this.#callLeader(options, (store) => store.leaseTimeToLive(id, options))
   }
 

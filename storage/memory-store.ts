@@ -1,16 +1,20 @@
 import type { Env, Timer } from '../raft/index.ts'
 import { StorageError } from './errors.ts'
 import { chooseLeaseId } from './lease-id.ts'
-import { leaseExpiryPeriodMs, requestBytesMax } from './limits.ts'
+import { leaseExpiryPeriodMs } from './limits.ts'
 import { createMvccEngine, type MvccEngine } from './mvcc/engine.ts'
 import { LeaseClock } from './mvcc/lease-clock.ts'
-import { refusalError, type ApplyOutcome } from './mvcc/outcome.ts'
+import { outcomeOf, refusalError, type ApplyOutcome } from './mvcc/outcome.ts'
 import { checkTxn } from './mvcc/txn-check.ts'
 import { VolatileBackend } from './mvcc/volatile-backend.ts'
-import { decodeProposal, encodeProposal, type Proposal } from './proposal.ts'
+import { decodeProposal, encodeRequest, type Proposal } from './proposal.ts'
 import type {
   CallOptions,
+  CompactRequest,
+  LeaseGrant,
+  LeaseGrantRequest,
   LeaseId,
+  LeaseTimeToLive,
   RangeRequest,
   RangeResult,
   Revision,
@@ -18,9 +22,9 @@ import type {
   StoreStatus,
   TxnRequest,
   TxnResult,
-  Watcher,
   WatchRequest,
   WatchSink,
+  Watcher,
 } from './store.ts'
 
 /** A store of one process without log and disk: the real engine, proposals applied at once. For tests. */
@@ -58,8 +62,7 @@ class MemoryStore implements Store {
   async txn(request: TxnRequest, options: CallOptions): Promise<TxnResult> {
     const fault = checkTxn(request)
     if (fault !== undefined) throw new StorageError(fault.code, fault.message)
-    const outcome = await this.#propose({ type: 'txn', request }, options)
-    if (outcome.type !== 'txn') throw unexpected(outcome)
+    const outcome = outcomeOf('txn', await this.#propose({ type: 'txn', request }, options))
     return this.#engine.txnResult(outcome.txn)
   }
 
@@ -72,21 +75,17 @@ class MemoryStore implements Store {
     return this.#engine.watch(request, sink)
   }
 
-  async compact(
-    request: { readonly revision: Revision; readonly physical: boolean },
-    options: CallOptions,
-  ): Promise<void> {
+  async compact(request: CompactRequest, options: CallOptions): Promise<void> {
     await this.#propose({ type: 'compact', revision: request.revision }, options)
     if (request.physical) await this.#engine.whenPhysicallyCompacted(request.revision)
   }
 
-  async leaseGrant(
-    request: { readonly id?: LeaseId; readonly ttlSeconds: number },
-    options: CallOptions,
-  ): Promise<{ readonly id: LeaseId; readonly ttlSeconds: number }> {
+  async leaseGrant(request: LeaseGrantRequest, options: CallOptions): Promise<LeaseGrant> {
     const id = chooseLeaseId(request.id, this.#env.random, (taken) => this.#engine.hasLease(taken))
-    const outcome = await this.#propose({ type: 'leaseGrant', id, ttlSeconds: request.ttlSeconds }, options)
-    if (outcome.type !== 'leaseGrant') throw unexpected(outcome)
+    const outcome = outcomeOf(
+      'leaseGrant',
+      await this.#propose({ type: 'leaseGrant', id, ttlSeconds: request.ttlSeconds }, options),
+    )
     return { id: outcome.id, ttlSeconds: outcome.ttlSeconds }
   }
 
@@ -99,7 +98,7 @@ class MemoryStore implements Store {
     await this.#propose({ type: 'leaseRevoke', id }, options)
   }
 
-  async leaseTimeToLive(id: LeaseId, options: CallOptions & { readonly keys?: boolean }) {
+  async leaseTimeToLive(id: LeaseId, options: CallOptions & { readonly keys?: boolean }): Promise<LeaseTimeToLive> {
     await this.#turn(options)
     return this.#leaseClock.timeToLive(id, options.keys === true)
   }
@@ -131,10 +130,7 @@ class MemoryStore implements Store {
 
   /** Through the codec, as in a replicated store: callers' objects stay their own. */
   async #propose(proposal: Proposal, options: CallOptions): Promise<ApplyOutcome> {
-    const data = encodeProposal(proposal)
-    if (data.length > requestBytesMax) {
-      throw new StorageError('ERR_TOO_LARGE', `a request of ${data.length} bytes, allowed: ${requestBytesMax}`)
-    }
+    const data = encodeRequest(proposal)
     await this.#turn(options)
     const outcome = this.#engine.apply(decodeProposal(data), { index: ++this.#index, term: 1 })
     if (outcome.type === 'refused') throw refusalError(outcome)
@@ -148,8 +144,4 @@ class MemoryStore implements Store {
       this.#engine.apply({ type: 'leaseRevoke', id }, { index: ++this.#index, term: 1 })
     }
   }
-}
-
-function unexpected(outcome: ApplyOutcome): StorageError {
-  return new StorageError('ERR_CORRUPT', `an outcome of type ${outcome.type} for another proposal`)
 }

@@ -1,5 +1,6 @@
 import type { LeaseId, Revision, TxnRequest } from './store.ts'
 import { StorageError } from './errors.ts'
+import { requestBytesMax } from './limits.ts'
 import { ProposalReader, ProposalWriter } from './proposal-codec.ts'
 
 /** One replicated command: the data of a normal log entry. Bytes: FORMATS.md, section Proposal. */
@@ -13,6 +14,13 @@ export type Proposal =
 export const proposalFormatVersion = 1
 
 const kinds = { txn: 1, compact: 2, leaseGrant: 3, leaseRevoke: 4 } as const
+
+/** For a caller. @throws StorageError ERR_TOO_LARGE above requestBytesMax. */
+export function encodeRequest(proposal: Proposal): Uint8Array {
+  const data = encodeProposal(proposal)
+  if (data.length <= requestBytesMax) return data
+  throw new StorageError('ERR_TOO_LARGE', `a request of ${data.length} bytes, allowed: ${requestBytesMax}`)
+}
 
 /** The request has passed checkTxn (which bounds its depth). The values are copied into the result. */
 export function encodeProposal(proposal: Proposal): Uint8Array {

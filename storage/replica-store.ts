@@ -2,18 +2,21 @@ import type { Env, RaftNode, RaftStatus, Timer } from '../raft/index.ts'
 import { pendingBytesMax } from './backend/limits.ts'
 import { StorageError } from './errors.ts'
 import { chooseLeaseId } from './lease-id.ts'
-import { leaseExpiryPeriodMs, requestBytesMax } from './limits.ts'
+import { leaseExpiryPeriodMs } from './limits.ts'
 import type { MvccEngine } from './mvcc/engine.ts'
 import { LeaseClock } from './mvcc/lease-clock.ts'
-import { refusalError, type ApplyOutcome } from './mvcc/outcome.ts'
+import { outcomeOf, refusalError, type ApplyOutcome } from './mvcc/outcome.ts'
 import { checkTxn, isReadOnlyTxn } from './mvcc/txn-check.ts'
-import { encodeProposal, type Proposal } from './proposal.ts'
+import { encodeRequest, type Proposal } from './proposal.ts'
 import { storageError } from './replica-errors.ts'
 import type { ReplicaStateMachine } from './replica-state-machine.ts'
 import type {
   CallOptions,
-  Key,
+  CompactRequest,
+  LeaseGrant,
+  LeaseGrantRequest,
   LeaseId,
+  LeaseTimeToLive,
   RangeRequest,
   RangeResult,
   Revision,
@@ -21,9 +24,9 @@ import type {
   StoreStatus,
   TxnRequest,
   TxnResult,
-  Watcher,
   WatchRequest,
   WatchSink,
+  Watcher,
 } from './store.ts'
 
 /** The store as one replica offers it. Node and state machine stay the caller's: close() ends only its own timers. */
@@ -70,8 +73,7 @@ export class ReplicaStore implements Store {
         return engine.txnResult(outcome)
       })
     }
-    const outcome = await this.#propose({ type: 'txn', request }, options)
-    if (outcome.type !== 'txn') throw unexpected(outcome)
+    const outcome = outcomeOf('txn', await this.#propose({ type: 'txn', request }, options))
     try {
       return this.#machine.engine.txnResult(outcome.txn)
     } catch (error) {
@@ -88,10 +90,7 @@ export class ReplicaStore implements Store {
     return this.#machine.engine.watch(request, sink)
   }
 
-  async compact(
-    request: { readonly revision: Revision; readonly physical: boolean },
-    options: CallOptions,
-  ): Promise<void> {
+  async compact(request: CompactRequest, options: CallOptions): Promise<void> {
     await this.#propose({ type: 'compact', revision: request.revision }, options)
     if (!request.physical) return
     try {
@@ -101,13 +100,12 @@ export class ReplicaStore implements Store {
     }
   }
 
-  async leaseGrant(
-    request: { readonly id?: LeaseId; readonly ttlSeconds: number },
-    options: CallOptions,
-  ): Promise<{ readonly id: LeaseId; readonly ttlSeconds: number }> {
+  async leaseGrant(request: LeaseGrantRequest, options: CallOptions): Promise<LeaseGrant> {
     const id = chooseLeaseId(request.id, this.#env.random, (taken) => this.#machine.engine.hasLease(taken))
-    const outcome = await this.#propose({ type: 'leaseGrant', id, ttlSeconds: request.ttlSeconds }, options)
-    if (outcome.type !== 'leaseGrant') throw unexpected(outcome)
+    const outcome = outcomeOf(
+      'leaseGrant',
+      await this.#propose({ type: 'leaseGrant', id, ttlSeconds: request.ttlSeconds }, options),
+    )
     return { id: outcome.id, ttlSeconds: outcome.ttlSeconds }
   }
 
@@ -122,10 +120,7 @@ export class ReplicaStore implements Store {
   }
 
   /** ERR_NO_LEADER on any replica but the leader. */
-  async leaseTimeToLive(
-    id: LeaseId,
-    options: CallOptions & { readonly keys?: boolean },
-  ): Promise<{ readonly ttlSeconds: number; readonly grantedTtlSeconds: number; readonly keys: readonly Key[] }> {
+  async leaseTimeToLive(id: LeaseId, options: CallOptions & { readonly keys?: boolean }): Promise<LeaseTimeToLive> {
     await this.#readIndex(options)
     if (!this.#leases.leading) throw new StorageError('ERR_NO_LEADER', 'leases are looked up at the leader')
     return this.#leases.timeToLive(id, options.keys === true)
@@ -144,10 +139,7 @@ export class ReplicaStore implements Store {
   }
 
   async #propose(proposal: Proposal, options: CallOptions): Promise<ApplyOutcome> {
-    const data = encodeProposal(proposal)
-    if (data.length > requestBytesMax) {
-      throw new StorageError('ERR_TOO_LARGE', `a request of ${data.length} bytes, allowed: ${requestBytesMax}`)
-    }
+    const data = encodeRequest(proposal)
     this.#assertNotAborted(options)
     const { pendingBytes } = this.#machine
     if (pendingBytes > pendingBytesMax) {
@@ -241,8 +233,4 @@ function isOfThisReplica(error: unknown): boolean {
 function afterApply(error: unknown): unknown {
   if (!isOfThisReplica(error)) return error
   return new StorageError('ERR_OUTCOME_UNKNOWN', 'applied, but this replica cannot tell the result', { cause: error })
-}
-
-function unexpected(outcome: ApplyOutcome): StorageError {
-  return new StorageError('ERR_CORRUPT', `an outcome of type ${outcome.type} for another proposal`)
 }

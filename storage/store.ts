@@ -119,6 +119,33 @@ export interface Watcher {
   cancel(): void
 }
 
+export interface CompactRequest {
+  /** Stays readable itself. */
+  readonly revision: Revision
+  /** Resolve only when the rows are gone. */
+  readonly physical: boolean
+}
+
+export interface LeaseGrantRequest {
+  /** Absent or 0n: the store chooses. */
+  readonly id?: LeaseId
+  readonly ttlSeconds: number
+}
+
+export interface LeaseGrant {
+  readonly id: LeaseId
+  /** May be longer than asked for. */
+  readonly ttlSeconds: number
+}
+
+export interface LeaseTimeToLive {
+  /** Remaining. */
+  readonly ttlSeconds: number
+  readonly grantedTtlSeconds: number
+  /** Attached; empty unless asked for. */
+  readonly keys: readonly Key[]
+}
+
 export interface CallOptions {
   readonly signal: AbortSignal
 }
@@ -133,19 +160,12 @@ export interface Store {
   currentRevision(options: CallOptions): Promise<Revision>
   /** Delivery in revision order. */
   watch(request: WatchRequest, sink: WatchSink): Watcher
-  /** `revision` itself stays readable. `physical` waits until the rows are gone. */
-  compact(request: { readonly revision: Revision; readonly physical: boolean }, options: CallOptions): Promise<void>
-  leaseGrant(
-    request: { readonly id?: LeaseId; readonly ttlSeconds: number },
-    options: CallOptions,
-  ): Promise<{ readonly id: LeaseId; readonly ttlSeconds: number }>
+  compact(request: CompactRequest, options: CallOptions): Promise<void>
+  leaseGrant(request: LeaseGrantRequest, options: CallOptions): Promise<LeaseGrant>
   /** Remaining TTL in seconds, renewed; ERR_LEASE_NOT_FOUND when it is gone. */
   leaseKeepAlive(id: LeaseId, options: CallOptions): Promise<number>
   leaseRevoke(id: LeaseId, options: CallOptions): Promise<void>
-  leaseTimeToLive(
-    id: LeaseId,
-    options: CallOptions & { readonly keys?: boolean },
-  ): Promise<{ readonly ttlSeconds: number; readonly grantedTtlSeconds: number; readonly keys: readonly Key[] }>
+  leaseTimeToLive(id: LeaseId, options: CallOptions & { readonly keys?: boolean }): Promise<LeaseTimeToLive>
   status(): StoreStatus
   close(): Promise<void>
 }

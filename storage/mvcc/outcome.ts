@@ -34,6 +34,22 @@ export interface OpOutcome {
   readonly txn?: TxnOutcome
 }
 
+/** The outcome of a proposal of that type. @throws StorageError ERR_CORRUPT when it is another's. */
+export function outcomeOf<T extends ApplyOutcome['type']>(
+  type: T,
+  outcome: ApplyOutcome,
+): Extract<ApplyOutcome, { type: T }> {
+  if (isOfType(type, outcome)) return outcome
+  throw new StorageError('ERR_CORRUPT', `an outcome of type ${outcome.type} for a proposal of type ${type}`)
+}
+
+function isOfType<T extends ApplyOutcome['type']>(
+  type: T,
+  outcome: ApplyOutcome,
+): outcome is Extract<ApplyOutcome, { type: T }> {
+  return outcome.type === type
+}
+
 export function refusalError(refusal: Refusal): StorageError {
   return new StorageError(refusal.code, refusal.message, {
     ...(refusal.compactRevision === undefined ? {} : { compactRevision: refusal.compactRevision }),
