@@ -1,4 +1,4 @@
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { createNodeEnv } from '../raft/env-node.ts'
 import { resourceGroups, resources } from '../schemas/index.ts'
 import { type EmbeddedStore, type Env, openEmbeddedStore, type Timer } from '../storage/index.ts'
@@ -28,7 +28,7 @@ import { createLogger } from './logger.ts'
 import { processMetrics } from './metrics/process-metrics-node.ts'
 import { RequestMetrics } from './metrics/request-metrics.ts'
 import { measureStore, storedObjects } from './metrics/store-metrics.ts'
-import { OptionsError, type Settings } from './options.ts'
+import { type Naming, OptionsError, settingName, type Settings } from './options.ts'
 import { createPaths } from './paths.ts'
 import { assertReplaceable, inspectDataDir } from './start-traces-node.ts'
 import { createResourceRegistry } from './registry.ts'
@@ -80,8 +80,9 @@ class Unwinding {
  */
 export async function openControlPlane(
   settings: Settings,
-  io: { readonly writeLog: (line: string) => void },
+  io: { readonly writeLog: (line: string) => void; readonly naming: Naming },
 ): Promise<RunningControlPlane> {
+  const name = (setting: keyof Settings): string => settingName(setting, io.naming)
   const env = environment(settings.logLevel, io.writeLog)
   const startedMs = env.clock.monotonicMs()
   const phase = (name: string): void => env.log.debug({ ms: Math.round(env.clock.monotonicMs() - startedMs) }, name)
@@ -90,13 +91,13 @@ export async function openControlPlane(
     const dataDir = resolve(settings.dataDir)
     const kubeconfigPath = resolve(settings.kubeconfig ?? join(dataDir, 'kubeconfig'))
 
-    const traces = await inspectDataDir(dataDir)
-    if (settings.kubeconfig !== undefined) await assertReplaceable('--kubeconfig', kubeconfigPath)
+    const traces = await inspectDataDir(name('dataDir'), dataDir)
+    if (settings.kubeconfig !== undefined) await assertReplaceable(name('kubeconfig'), kubeconfigPath)
     const secure = await listen({
       host: settings.bindAddress,
       port: settings.securePort,
       secure: true,
-      flags: { host: '--bind-address', port: '--secure-port' },
+      settings: { host: name('bindAddress'), port: name('securePort') },
     })
     unwinding.push(() => close(secure, env))
     const plain =
@@ -106,7 +107,7 @@ export async function openControlPlane(
             host: '127.0.0.1',
             port: settings.httpPort,
             secure: false,
-            flags: { host: '--bind-address', port: '--http-port' },
+            settings: { host: name('bindAddress'), port: name('httpPort') },
           })
     if (plain !== undefined) unwinding.push(() => close(plain, env))
     const server = `https://${hostInUrl(reachable(settings.bindAddress))}:${secure.port}`
@@ -125,7 +126,7 @@ export async function openControlPlane(
     })
     planning.catch(() => {}) // awaited below; a failing store must not leave it unhandled
     // a file that cannot be merged into fails the start before anything is written
-    await mergeKubeconfig(kubeconfigPath, { server, authority: '', certificate: '', key: '' })
+    await mergeKubeconfig(name('kubeconfig'), kubeconfigPath, { server, authority: '', certificate: '', key: '' })
     // what was made is taken away again when nothing was there before, behind the store's own closing
     let kept = false
     unwinding.push(() => (kept ? undefined : traces.remove()))
@@ -172,7 +173,7 @@ export async function openControlPlane(
     const controllers = startControllers(enabledControllers(settings.controllers), api.writes)
     unwinding.push(() => controllers.stop())
     // last, and read again: somebody else's file is touched only by a start that has succeeded
-    await writeKubeconfig(kubeconfigPath, {
+    await writeKubeconfig(env, name('kubeconfig'), kubeconfigPath, {
       server,
       authority: pki.authority.certificate,
       certificate: pki.admin.certificate,
@@ -201,22 +202,23 @@ export async function openControlPlane(
 }
 
 /** What to write; undefined: the file is as it must be. @throws OptionsError when it cannot be merged into */
-async function mergeKubeconfig(path: string, entry: KubeconfigEntry): Promise<string | undefined> {
+async function mergeKubeconfig(setting: string, path: string, entry: KubeconfigEntry): Promise<string | undefined> {
   try {
     return await kubeconfigText(await readText(path), entry)
   } catch (error) {
     if (error instanceof KubeconfigError) {
-      const wayOut = 'repair it, or name another file with --kubeconfig'
+      const wayOut = `repair it, or name another file with ${setting}`
       throw new OptionsError(`${path} is left as it is, ${error.message}: ${wayOut}`)
     }
     throw new OptionsError(`the kubeconfig ${path} cannot be read: ${textOf(error)}`)
   }
 }
 
-async function writeKubeconfig(path: string, entry: KubeconfigEntry): Promise<void> {
-  const text = await mergeKubeconfig(path, entry)
+async function writeKubeconfig(env: Env, setting: string, path: string, entry: KubeconfigEntry): Promise<void> {
+  const text = await mergeKubeconfig(setting, path, entry)
   if (text === undefined) return
   try {
+    await env.disk.makeDirectory(dirname(path))
     await writePrivate(path, text, { keepAccess: true })
   } catch (error) {
     throw new OptionsError(`the kubeconfig ${path} cannot be written: ${textOf(error)}`)

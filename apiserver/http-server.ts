@@ -88,7 +88,7 @@ export async function listen(options: {
   /** Default: those of http-limits.ts. */
   readonly limits?: Partial<ConnectionLimits>
   /** What chose host and port, for messages. */
-  readonly flags?: { readonly host: string; readonly port: string }
+  readonly settings?: { readonly host: string; readonly port: string }
 }): Promise<Listener> {
   const connections = new Set<Socket>()
   const sessions = new Set<ServerHttp2Session>()
@@ -297,13 +297,13 @@ function joined(headers: NodeRequest['headers']): Record<string, string | undefi
 
 function listenText(
   code: string,
-  options: { readonly host: string; readonly port: number; readonly flags?: { host: string; port: string } },
+  options: { readonly host: string; readonly port: number; readonly settings?: { host: string; port: string } },
 ): string {
   const { host, port } = options
-  const { flags = { host: 'address', port: 'port' } } = options
-  const other = `choose another ${flags.port} (0 = any free one)`
+  const { settings = { host: 'address', port: 'port' } } = options
+  const other = `choose another ${settings.port} (0 = any free one)`
   if (code === 'EADDRINUSE') return `port ${port} on ${host} is in use: stop what listens there, or ${other}`
   if (code === 'EACCES') return `no permission to listen on port ${port} of ${host}: ${other}`
-  if (code === 'EADDRNOTAVAIL') return `${host} is not an address of this machine: choose another ${flags.host}`
-  return `cannot listen on port ${port} of ${host} (${code}): ${other}, or another ${flags.host}`
+  if (code === 'EADDRNOTAVAIL') return `${host} is not an address of this machine: choose another ${settings.host}`
+  return `cannot listen on port ${port} of ${host} (${code}): ${other}, or another ${settings.host}`
 }

@@ -1,5 +1,5 @@
 import { type RunningControlPlane, openControlPlane } from './compose.ts'
-import { checkSettings, defaultSettings, type Settings } from './options.ts'
+import { OptionsError, type Settings, settingsOfOptions } from './options.ts'
 import { makeTemporaryDirectory, removeDirectory } from './temporary-directory-node.ts'
 
 export { ApiError, type StatusReason } from './errors.ts'
@@ -33,16 +33,18 @@ export interface ControlPlane {
  *   use, damaged, or of a newer format.
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  if (typeof options !== 'object' || (options as unknown) === null) throw new OptionsError('options must be an object')
   const { writeLog = () => {}, ...given } = options
+  if (typeof writeLog !== 'function') throw new OptionsError('writeLog must be a function')
   const temporary = given.dataDir === undefined
-  const settings = checkSettings({ ...defaultSettings, securePort: 0, logLevel: 'silent', dataDir: 'x', ...given })
-  const dataDir = given.dataDir ?? (await makeTemporaryDirectory())
+  const settings = settingsOfOptions({ securePort: 0, logLevel: 'silent', ...given })
+  const dataDir = temporary ? await makeTemporaryDirectory() : settings.dataDir
   const forget = async (): Promise<void> => {
     if (temporary) await removeDirectory(dataDir)
   }
   let running: RunningControlPlane
   try {
-    running = await openControlPlane({ ...settings, dataDir }, { writeLog })
+    running = await openControlPlane({ ...settings, dataDir }, { writeLog, naming: 'option' })
   } catch (error) {
     await forget()
     throw error

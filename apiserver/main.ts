@@ -69,7 +69,7 @@ async function up(flags: UpFlags): Promise<void> {
   const output = outputOf(flags.output)
   const { openControlPlane } = await import('./compose.ts')
   const end = new EndSignal()
-  const running = await openControlPlane(settings, { writeLog: (line) => process.stderr.write(line) })
+  const running = await openControlPlane(settings, { naming: 'flag', writeLog: (line) => process.stderr.write(line) })
   if (!end.asked) process.stdout.write(readyText(running, output))
   end.started()
   await end.wait()

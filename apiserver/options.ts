@@ -61,42 +61,105 @@ export interface Flags {
 /** @throws OptionsError naming the first bad flag */
 export function settingsOfFlags(flags: Flags): Settings {
   const own = defaultSettings
-  return checkSettings({
-    dataDir: flags.dataDir ?? own.dataDir,
-    bindAddress: flags.bindAddress ?? own.bindAddress,
-    securePort: portOf('--secure-port', flags.securePort) ?? own.securePort,
-    httpPort: portOf('--http-port', flags.httpPort),
-    kubeconfig: flags.kubeconfig,
-    replicas: replicasOf(flags.replicas) ?? own.replicas,
-    compactionIntervalMs:
-      durationOf('--etcd-compaction-interval', flags.etcdCompactionInterval) ?? own.compactionIntervalMs,
-    requestTimeoutMs: durationOf('--request-timeout', flags.requestTimeout) ?? own.requestTimeoutMs,
-    logLevel: logLevelOf(flags.logLevel) ?? own.logLevel,
-    controllers: flags.controllers?.split(',').map((entry) => entry.trim()) ?? own.controllers,
-  })
+  return checkSettings(
+    {
+      dataDir: flags.dataDir ?? own.dataDir,
+      bindAddress: flags.bindAddress ?? own.bindAddress,
+      securePort: portOf('--secure-port', flags.securePort) ?? own.securePort,
+      httpPort: portOf('--http-port', flags.httpPort),
+      kubeconfig: flags.kubeconfig,
+      replicas: replicasOf(flags.replicas) ?? own.replicas,
+      compactionIntervalMs:
+        durationOf('--etcd-compaction-interval', flags.etcdCompactionInterval) ?? own.compactionIntervalMs,
+      requestTimeoutMs: durationOf('--request-timeout', flags.requestTimeout) ?? own.requestTimeoutMs,
+      logLevel: logLevelOf(flags.logLevel) ?? own.logLevel,
+      controllers: flags.controllers?.split(',').map((entry) => entry.trim()) ?? own.controllers,
+    },
+    'flag',
+  )
 }
 
-/** @throws OptionsError; also for what a library caller gave without any flag */
-export function checkSettings(settings: Settings): Settings {
-  const { bindAddress, securePort, httpPort, replicas } = settings
-  if (settings.dataDir === '') throw new OptionsError('--data-dir must not be empty')
-  if (settings.kubeconfig === '') throw new OptionsError('--kubeconfig must not be empty')
-  if (!isIpAddress(bindAddress)) throw bad('--bind-address', bindAddress, 'an IP address')
-  if (!isPort(securePort)) throw bad('--secure-port', String(securePort), 'a port from 0 to 65535')
-  if (httpPort !== undefined && !isPort(httpPort)) throw bad('--http-port', String(httpPort), 'a port from 0 to 65535')
-  if (httpPort !== undefined && httpPort !== 0 && httpPort === securePort) {
-    throw new OptionsError(`--http-port and --secure-port are both ${httpPort}: give them two, or 0 for any free one`)
+/** What a setting is called where it was given: a flag of the command, or an option of the library. */
+export type Naming = 'flag' | 'option'
+
+const flagNames: Readonly<Record<keyof Settings, string>> = {
+  dataDir: '--data-dir',
+  bindAddress: '--bind-address',
+  securePort: '--secure-port',
+  httpPort: '--http-port',
+  kubeconfig: '--kubeconfig',
+  replicas: '--replicas',
+  compactionIntervalMs: '--etcd-compaction-interval',
+  requestTimeoutMs: '--request-timeout',
+  logLevel: '--log-level',
+  controllers: '--controllers',
+}
+
+export const settingName = (setting: keyof Settings, naming: Naming): string =>
+  naming === 'flag' ? flagNames[setting] : setting
+
+/**
+ * Whatever a program hands over, of any type: without types to check it, a misspelt option would just have no effect.
+ *
+ * @throws OptionsError naming the first bad option
+ */
+export function settingsOfOptions(options: Readonly<Record<string, unknown>>): Settings {
+  const known = Object.keys(flagNames)
+  const given: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(options)) {
+    if (!known.includes(name)) throw new OptionsError(`unknown option "${name}": known are ${known.join(', ')}`)
+    if (value !== undefined) given[name] = value
   }
-  if (replicas !== 1 && replicas !== 3) throw bad('--replicas', String(replicas), '1 or 3')
+  for (const [name, type] of Object.entries(optionTypes)) {
+    if (name in given && typeof given[name] !== type) throw bad(name, shown(given[name]), `a ${type}`)
+  }
+  const { controllers = [] } = given
+  if (!Array.isArray(controllers) || controllers.some((entry) => typeof entry !== 'string')) {
+    throw bad('controllers', shown(controllers), 'a list of strings')
+  }
+  return checkSettings({ ...defaultSettings, ...given }, 'option')
+}
+
+const optionTypes: Readonly<Partial<Record<keyof Settings, 'string' | 'number'>>> = {
+  dataDir: 'string',
+  bindAddress: 'string',
+  securePort: 'number',
+  httpPort: 'number',
+  kubeconfig: 'string',
+  replicas: 'number',
+  compactionIntervalMs: 'number',
+  requestTimeoutMs: 'number',
+  logLevel: 'string',
+}
+
+const shown = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? typeof value))
+
+function checkSettings(settings: Settings, naming: Naming): Settings {
+  const name = (setting: keyof Settings): string => settingName(setting, naming)
+  const time = (ms: number): string => (naming === 'flag' ? `${ms}ms` : String(ms))
+  const { bindAddress, securePort, httpPort, replicas, logLevel } = settings
+  if (settings.dataDir === '') throw new OptionsError(`${name('dataDir')} must not be empty`)
+  if (settings.kubeconfig === '') throw new OptionsError(`${name('kubeconfig')} must not be empty`)
+  if (!isIpAddress(bindAddress)) throw bad(name('bindAddress'), bindAddress, 'an IP address')
+  if (!isPort(securePort)) throw bad(name('securePort'), String(securePort), 'a port from 0 to 65535')
+  if (httpPort !== undefined && !isPort(httpPort)) {
+    throw bad(name('httpPort'), String(httpPort), 'a port from 0 to 65535')
+  }
+  if (httpPort !== undefined && httpPort !== 0 && httpPort === securePort) {
+    const both = `${name('httpPort')} and ${name('securePort')} are both ${httpPort}`
+    throw new OptionsError(`${both}: give them two, or 0 for any free one`)
+  }
+  if (replicas !== 1 && replicas !== 3) throw bad(name('replicas'), String(replicas), '1 or 3')
+  if (!logLevels.includes(logLevel)) throw bad(name('logLevel'), logLevel, `one of ${logLevels.join(', ')}`)
   const { compactionIntervalMs: interval, requestTimeoutMs: timeout } = settings
   if (!(interval === 0 || (interval >= 1000 && interval <= dayMs * 365))) {
-    throw bad('--etcd-compaction-interval', `${interval}ms`, '0 (never) or from 1s to a year')
+    throw bad(name('compactionIntervalMs'), time(interval), '0 (never) or from 1s to a year')
   }
-  if (!(timeout >= 1000 && timeout <= dayMs)) throw bad('--request-timeout', `${timeout}ms`, 'from 1s to 24h')
+  if (!(timeout >= 1000 && timeout <= dayMs)) throw bad(name('requestTimeoutMs'), time(timeout), 'from 1s to 24h')
   const unknown = unknownController(settings.controllers)
   if (unknown !== undefined) {
-    const known = controllerNames.map(({ name }) => name).join(', ')
-    throw bad('--controllers', unknown, `a list of "*", names and -names; known is ${known}`)
+    const known = controllerNames.map((controller) => controller.name).join(', ')
+    throw bad(name('controllers'), unknown, `a list of "*", names and -names; known is ${known}`)
   }
   return settings
 }

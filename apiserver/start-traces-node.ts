@@ -13,7 +13,7 @@ export interface StartTraces {
  *
  * @throws OptionsError when it is no directory, or cannot be made or written
  */
-export async function inspectDataDir(path: string): Promise<StartTraces> {
+export async function inspectDataDir(setting: string, path: string): Promise<StartTraces> {
   const names = await namesIn(path)
   const missing: string[] = []
   let existing = path
@@ -23,7 +23,7 @@ export async function inspectDataDir(path: string): Promise<StartTraces> {
       existing = dirname(existing)
     }
   }
-  await assertWritableDirectory('--data-dir', path, existing)
+  await assertWritableDirectory(setting, path, existing)
   return {
     async remove() {
       const now = await namesIn(path)
@@ -41,25 +41,25 @@ export async function inspectDataDir(path: string): Promise<StartTraces> {
 }
 
 /** @throws OptionsError when `path` can be neither replaced nor made */
-export async function assertReplaceable(flag: string, path: string): Promise<void> {
+export async function assertReplaceable(setting: string, path: string): Promise<void> {
   if ((await kindOf(path)) === 'directory') {
-    throw new OptionsError(`${flag} ${path} is a directory: name a file in it, or another one`)
+    throw new OptionsError(`${setting} ${path} is a directory: name a file in it, or another one`)
   }
   let existing = dirname(path)
   while ((await kindOf(existing)) === undefined && dirname(existing) !== existing) existing = dirname(existing)
-  await assertWritableDirectory(flag, path, existing)
+  await assertWritableDirectory(setting, path, existing)
 }
 
 /** @param existing - `path` itself, or the nearest directory above it that exists. */
-async function assertWritableDirectory(flag: string, path: string, existing: string): Promise<void> {
+async function assertWritableDirectory(setting: string, path: string, existing: string): Promise<void> {
   if ((await kindOf(existing)) !== 'directory') {
-    throw new OptionsError(`${flag} ${path} cannot be used: ${existing} is not a directory, choose another path`)
+    throw new OptionsError(`${setting} ${path} cannot be used: ${existing} is not a directory, choose another path`)
   }
   try {
     await access(existing, constants.W_OK | constants.X_OK)
   } catch (error) {
     throw new OptionsError(
-      `${flag} ${path} cannot be used: no permission to write in ${existing} (${codeOf(error)}), choose another path`,
+      `${setting} ${path} cannot be used: no permission to write in ${existing} (${codeOf(error)}), choose another path`,
     )
   }
 }

@@ -2,6 +2,7 @@ import { Buffer } from 'node:buffer'
 import { randomFillSync } from 'node:crypto'
 import * as fs from 'node:fs'
 import { promises as files } from 'node:fs'
+import { dirname } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { DiskError } from './env.ts'
 import type { Disk, DiskFile, Env, Logger, Timer } from './env.ts'
@@ -78,7 +79,7 @@ export function createNodeDisk(): Disk {
       return names.sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
     },
     async makeDirectory(path) {
-      await mapped(path, files.mkdir(path, { recursive: true, mode: 0o700 }))
+      await mapped(path, makeDirectories(path))
     },
     rename: (from, to) => mapped(from, files.rename(from, to)),
     remove: (path) => mapped(path, files.unlink(path)),
@@ -184,6 +185,25 @@ function call<T>(path: string, start: (done: Callback<T>) => void): Promise<T> {
   return new Promise((resolve, reject) => {
     start((error, value) => (error ? reject(diskError(path, error)) : resolve(value as T)))
   })
+}
+
+/** Not mkdir's own `recursive`: below /proc, where nothing can be made and nothing says so, that never ends. */
+async function makeDirectories(path: string): Promise<void> {
+  const make = (): Promise<'made' | 'there' | 'no parent'> =>
+    files.mkdir(path, { mode: 0o700 }).then(
+      () => 'made',
+      async (error: unknown) => {
+        const code = error instanceof Error && 'code' in error ? error.code : undefined
+        if (code === 'EEXIST' && (await files.stat(path)).isDirectory()) return 'there'
+        if (code === 'ENOENT' && dirname(path) !== path) return 'no parent'
+        throw error
+      },
+    )
+  if ((await make()) !== 'no parent') return
+  await makeDirectories(dirname(path))
+  if ((await make()) === 'no parent') {
+    throw Object.assign(new Error(`ENOENT: no directory can be made at ${path}`), { code: 'ENOENT' })
+  }
 }
 
 async function mapped<T>(path: string, result: Promise<T>): Promise<T> {

@@ -17,6 +17,8 @@ export async function readText(path: string): Promise<string | undefined> {
  * Replaces a file by write and rename: nobody ever sees half of it, and a crash leaves the old or the new one. A symbolic
  * link stays one; what it points to is replaced. A new file is readable by its owner alone.
  *
+ * The directory is made when it alone is missing.
+ *
  * @param options - `keepAccess`: the mode and owner of a file that is there stay what they are.
  */
 export async function writePrivate(
@@ -32,7 +34,9 @@ export async function writePrivate(
   } catch (error) {
     if ((error as { code?: string }).code !== 'ENOENT') throw error
   }
-  await mkdir(dirname(to), { recursive: true, mode: 0o700 })
+  await mkdir(dirname(to), { mode: 0o700 }).catch((error: { readonly code?: string }) => {
+    if (error.code !== 'EEXIST') throw error
+  })
   const temporary = join(dirname(to), `.${randomBytes(6).toString('hex')}.tmp`)
   try {
     const file = await open(temporary, 'wx', 0o600)

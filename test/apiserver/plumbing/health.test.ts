@@ -17,7 +17,7 @@ const dataDir = mkdtempSync(join(tmpdir(), 'trireme-health-'))
 
 before(async () => {
   const settings = { ...defaultSettings, dataDir, securePort: 0, httpPort: 0 }
-  plane = await openControlPlane(settings, { writeLog: (line) => (log += line) })
+  plane = await openControlPlane(settings, { naming: 'option', writeLog: (line) => (log += line) })
   http = plane.http ?? ''
 })
 
