@@ -3,6 +3,9 @@
 /** Request body, before and after decompression. Beyond: 413 (kubernetes/apiserver server/config.go MaxRequestBodyBytes). */
 export const requestBodyBytesMax = 3 * 1024 * 1024
 
+/** Request bodies that one port holds at a time, from their first byte to the end of their answer. Beyond: 429. */
+export const requestBodiesBytesMax = 256 * 1024 * 1024
+
 /** Bytes of a refused body that are still read and thrown away, so that the client gets to read the answer. Beyond: cut. */
 export const refusedBodyDrainBytesMax = 64 * 1024 * 1024
 

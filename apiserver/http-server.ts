@@ -15,6 +15,7 @@ import {
   handshakeMsMax,
   keepAliveMs,
   refusedBodyDrainMsMax,
+  requestBodiesBytesMax,
   requestHeaderBytesMax,
   requestHeadersMsMax,
   requestMsMax,
@@ -22,7 +23,7 @@ import {
   sessionMemoryMegabytesMax,
 } from './http-limits.ts'
 import { createReply, cutResponse, type NodeResponse } from './reply-node.ts'
-import { dropBody, readBody } from './request-body-node.ts'
+import { BodyBudget, dropBody, readBody } from './request-body-node.ts'
 
 /** PEM texts. */
 export interface TlsMaterial {
@@ -52,6 +53,7 @@ export interface ConnectionLimits {
   readonly requestMsMax: number
   readonly requestTimesCheckMs: number
   readonly refusedBodyDrainMsMax: number
+  readonly requestBodiesBytesMax: number
 }
 
 const defaultLimits: ConnectionLimits = {
@@ -61,6 +63,7 @@ const defaultLimits: ConnectionLimits = {
   requestMsMax,
   requestTimesCheckMs,
   refusedBodyDrainMsMax,
+  requestBodiesBytesMax,
 }
 
 export class ListenError extends Error {
@@ -97,6 +100,7 @@ export async function listen(options: {
   let draining: Promise<void> | undefined
 
   const limits = { ...defaultLimits, ...options.limits }
+  const bodies = new BodyBudget(limits.requestBodiesBytesMax)
   const server = options.secure ? createSecure(limits) : createPlain(limits)
   server.maxConnections = limits.connectionsMax
   server.on(options.secure ? 'secureConnection' : 'connection', (socket: Socket) => {
@@ -151,8 +155,10 @@ export async function listen(options: {
     const aborted = new AbortController()
     const reply = createReply(response, request.method === 'HEAD')
     const socket = transportOf(request)
+    const share = bodies.share()
     busy.set(socket, (busy.get(socket) ?? 0) + 1)
     reply.onFinished(() => {
+      share.release()
       const left = (busy.get(socket) ?? 1) - 1
       if (left > 0) busy.set(socket, left)
       else busy.delete(socket)
@@ -173,7 +179,7 @@ export async function listen(options: {
       listener: options.secure ? 'secure' : 'loopback',
       peer: options.secure ? peerOf(socket as TLSSocket) : undefined,
       signal: aborted.signal,
-      body: () => (body ??= readBody(request)),
+      body: () => (body ??= readBody(request, share)),
       reply,
     }
     if (draining !== undefined && !('stream' in request)) reply.setHeader('Connection', 'close')

@@ -4,13 +4,49 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { ApiError, badRequest, requestEntityTooLarge } from './errors.ts'
 import { refusedBodyDrainBytesMax, requestBodyBytesMax } from './http-limits.ts'
+import { tooManyRequests } from './status.ts'
 
 const gunzipAsync = promisify(gunzip)
 
 const tooLarge = (): ApiError => requestEntityTooLarge(`Request entity too large: limit is ${requestBodyBytesMax}`)
 
+/** What the bodies of all requests of a port hold together: each alone is bounded, many of them are not. */
+export class BodyBudget {
+  readonly #bytesMax: number
+  #held = 0
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  /** Of one request, from its first byte until release(). */
+  share(): BodyShare {
+    let held = 0
+    let released = false
+    return {
+      take: (bytes) => {
+        if (released) throw badRequest('the request was answered before its body came')
+        if (this.#held + bytes > this.#bytesMax) throw tooManyRequests()
+        this.#held += bytes
+        held += bytes
+      },
+      release: () => {
+        this.#held -= held
+        held = 0
+        released = true
+      },
+    }
+  }
+}
+
+export interface BodyShare {
+  /** @throws ApiError 429 when there is no room for so much more. */
+  take(bytes: number): void
+  release(): void
+}
+
 /** Reads a request's body once, bounded before and after decompression. See Exchange.body. */
-export async function readBody(request: IncomingMessage | Http2ServerRequest): Promise<Uint8Array> {
+export async function readBody(request: IncomingMessage | Http2ServerRequest, share: BodyShare): Promise<Uint8Array> {
   const declared = Number(request.headers['content-length'] ?? 0)
   if (declared > requestBodyBytesMax) throw tooLarge()
   const encoding = (request.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
@@ -21,19 +57,22 @@ export async function readBody(request: IncomingMessage | Http2ServerRequest): P
       `the body of the request has an unsupported content encoding: ${encoding}`,
     )
   }
-  const raw = await collect(request)
+  const raw = await collect(request, share)
   if (encoding === 'identity' || raw.length === 0) return raw
+  let body: Uint8Array
   try {
-    return await gunzipAsync(raw, { maxOutputLength: requestBodyBytesMax })
+    body = await gunzipAsync(raw, { maxOutputLength: requestBodyBytesMax })
   } catch (cause) {
     if (cause instanceof RangeError || (cause as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge()
     throw badRequest(
       `the body of the request is not valid gzip: ${cause instanceof Error ? cause.message : String(cause)}`,
     )
   }
+  share.take(body.length)
+  return body
 }
 
-function collect(request: IncomingMessage | Http2ServerRequest): Promise<Uint8Array> {
+function collect(request: IncomingMessage | Http2ServerRequest, share: BodyShare): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let size = 0
@@ -46,10 +85,13 @@ function collect(request: IncomingMessage | Http2ServerRequest): Promise<Uint8Ar
     }
     const onData = (chunk: Buffer): void => {
       size += chunk.length
-      if (size > requestBodyBytesMax) {
+      try {
+        if (size > requestBodyBytesMax) throw tooLarge()
+        share.take(chunk.length)
+      } catch (error) {
         stop()
         request.pause()
-        reject(tooLarge())
+        reject(error instanceof Error ? error : new Error(String(error)))
         return
       }
       chunks.push(chunk)

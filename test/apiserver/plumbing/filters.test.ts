@@ -287,6 +287,47 @@ function everything(socket: Socket): Promise<string> {
   return new Promise((resolve) => socket.on('close', () => resolve(text)))
 }
 
+test('bodies that come slowly hold a bounded amount together: who finds no room gets 429, and room comes back', async (t) => {
+  const limits = { requestBodiesBytesMax: 300_000 }
+  const listener = await listen({ host: '127.0.0.1', port: 0, secure: false, limits })
+  t.after(() => stop(listener))
+  let reading = 0
+  let allReading = (): void => {}
+  listener.serve((exchange) => {
+    exchange.body().then(
+      () => exchange.reply.send(200, 'text/plain', 'ok'),
+      (error: { readonly code: number }) => exchange.reply.send(error.code, 'text/plain', ''),
+    )
+    reading += 1
+    if (reading === 2) allReading()
+  })
+  const post = (bytes: number): Socket => {
+    const socket = connect(listener.port)
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: ${bytes}\r\n\r\n`)
+    return socket
+  }
+  const all = new Promise<void>((resolve) => (allReading = resolve))
+  const slow = [post(140_001), post(140_001)]
+  const answers = slow.map(everything)
+  for (const socket of slow) await new Promise((resolve) => socket.write('x'.repeat(140_000), resolve))
+  await all
+  const ask = async (): Promise<string> => {
+    const socket = post(100_000)
+    socket.write('x'.repeat(100_000))
+    return (await everything(socket)).slice(9, 12)
+  }
+  // what was sent may still be under way to the server
+  let answer = await ask()
+  for (; answer === '200'; answer = await ask());
+  assert.equal(answer, '429')
+  for (const socket of slow) socket.write('x')
+  assert.deepEqual(
+    (await Promise.all(answers)).map((text) => text.slice(9, 12)),
+    ['200', '200'],
+  )
+  assert.equal(await ask(), '200')
+})
+
 test('headers of one MiB are the bound over HTTP/1.1, in the clear and over TLS', async (t) => {
   for (const secure of [false, true]) {
     const { port } = await bare(t, {}, secure)
