@@ -38,7 +38,21 @@ export function listHandler(services: ReadServices): Handler {
       throw badRequest('specifying resource version is not allowed when using continue')
     }
     const { signal } = request
-    const { objects, more, revision } = await read(services, { scope, prefix, selection, options, position, signal })
+    const {
+      objects,
+      more: rest,
+      revision,
+    } = await read(services, {
+      scope,
+      prefix,
+      selection,
+      options,
+      position,
+      signal,
+    })
+    // one name in one namespace: there is no second object to go on to
+    const single = selection.name !== '' && (request.info.namespace !== '' || !scope.resource.namespaced)
+    const more = single && objects.length > 0 ? undefined : rest
     const meta = {
       revision,
       ...(more !== undefined && { continueToken: encodeContinue(prefix, more.after, revision) }),

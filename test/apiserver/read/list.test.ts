@@ -183,6 +183,10 @@ test('selectors choose, and hide the remaining count', () =>
     assert.equal(page.metadata.remainingItemCount, undefined)
     assert.deepEqual(names(await list(api, `labelSelector=odd%3D0&continue=${page.metadata.continue}`)), ['c'])
     assert.deepEqual(names(await list(api, 'fieldSelector=metadata.name%3Dc')), ['c'])
+    const single = await list(api, 'fieldSelector=metadata.name%3Db&limit=1')
+    assert.deepEqual([names(single), single.metadata.continue], [['b'], undefined])
+    const anywhere = await list(api, 'fieldSelector=metadata.name%3Db&limit=1', '')
+    assert.deepEqual([names(anywhere), typeof anywhere.metadata.continue], [['b'], 'string'])
     assert.deepEqual(names(await list(api, 'fieldSelector=metadata.name!%3Dc')), ['a', 'b', 'd'])
   }))
 
