@@ -36,8 +36,10 @@ export const protobufCacheBytesMax = 16 * 1024 * 1024
 export const listChunkBytes = 128 * 1024
 /** A list stops writing above this many bytes the client has not taken, and goes on when its socket drained. */
 export const listBufferedBytesMax = 512 * 1024
-/** Longest stretch of work without giving the event loop back. */
+/** Longest stretch of work without giving the event loop back; loops over many objects take turns with it. */
 export const sliceMs = 6
+/** What such a loop may use before it has to wait for its turn. */
+export const sliceHeadStartMs = 1
 
 /**
  * A watcher above this many undrained bytes (socket included) gets nothing more until its socket drained; then it

@@ -1,5 +1,5 @@
-import type { Env } from '../../storage/index.ts'
-import { listBufferedBytesMax, listChunkBytes, sliceMs } from '../limits.ts'
+import { listBufferedBytesMax, listChunkBytes } from '../limits.ts'
+import type { WorkTurns } from '../work-turns.ts'
 import type { ApiReply, ByteStream, CachedObject, RequestScope } from '../types.ts'
 import type { AnswerFormat } from './negotiation.ts'
 import { type ListFraming, type ListMeta, type ObjectEncoder, spliceItemInto } from './object-encoder.ts'
@@ -10,12 +10,11 @@ const itemOverheadBytes = 64
 
 /**
  * Writes a list in pieces of 128 KiB, waits while the client has not taken what is there, and gives the event loop
- * back between slices. A list of one piece is sent whole, with its length. Resolves when all is handed over or the
+ * back between turns. A list of one piece is sent whole, with its length. Resolves when all is handed over or the
  * client is gone; an aborted signal cuts the connection, so that nobody takes half a list for a whole one.
  */
 export async function writeList(
-  env: Pick<Env, 'clock' | 'scheduler'>,
-  encoder: ObjectEncoder,
+  { encoder, turns }: { readonly encoder: ObjectEncoder; readonly turns: WorkTurns },
   answer: {
     readonly scope: RequestScope
     readonly format: AnswerFormat
@@ -28,7 +27,7 @@ export async function writeList(
   const { scope, format, objects, meta, reply, signal } = answer
   const pieces =
     format.media === 'protobuf'
-      ? await protobufListPieces(env, encoder.protobuf.list(scope, format, meta), objects, signal)
+      ? await protobufListPieces(turns, encoder.protobuf.list(scope, format, meta), objects, signal)
       : listPieces(encoder, scope, encoder.list(scope, format, meta, objects.length === 0), objects)
   if (pieces === undefined) return
   const first = pieces.next()
@@ -39,15 +38,15 @@ export async function writeList(
     return
   }
   const stream = reply.stream(200, format.contentType)
-  let sliceEnd = env.clock.monotonicMs() + sliceMs
+  let slice = await turns.next()
   while (piece !== undefined) {
     stream.write(piece)
     if (stream.bufferedBytes > listBufferedBytesMax) {
+      turns.pass()
       await drained(stream, signal)
-      sliceEnd = env.clock.monotonicMs() + sliceMs
-    } else if (env.clock.monotonicMs() >= sliceEnd) {
-      await new Promise<void>((resolve) => env.scheduler.soon(resolve))
-      sliceEnd = env.clock.monotonicMs() + sliceMs
+      slice = await turns.next()
+    } else if (slice.spent()) {
+      slice = await turns.next()
     }
     if (stream.closed) return
     if (signal.aborted) {
@@ -58,6 +57,7 @@ export async function writeList(
     if (piece !== undefined) following = pieces.next()
   }
   stream.end()
+  turns.pass()
 }
 
 function drained(stream: ByteStream, signal: AbortSignal): Promise<void> {

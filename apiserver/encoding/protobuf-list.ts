@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Env } from '../../storage/index.ts'
-import { listChunkBytes, sliceMs } from '../limits.ts'
+import { listChunkBytes } from '../limits.ts'
+import type { WorkTurns } from '../work-turns.ts'
 import type { CachedObject } from '../types.ts'
 import { itemHead, type ProtobufListFraming } from './protobuf-encoder.ts'
 
@@ -8,23 +8,22 @@ import { itemHead, type ProtobufListFraming } from './protobuf-encoder.ts'
  * The pieces of a protobuf list, and how many bytes they are together. The envelope says how long the list is before
  * its first item, so every item is encoded to know its length, and once more to be written if the cache of encodings
  * has dropped it since: a list of any size takes the memory of one piece. Measuring gives the event loop back between
- * slices; it stops early, with undefined, once `signal` is aborted.
+ * turns; it stops early, with undefined, once `signal` is aborted.
  */
 export async function protobufListPieces(
-  env: Pick<Env, 'clock' | 'scheduler'>,
+  turns: WorkTurns,
   framing: ProtobufListFraming,
   objects: readonly CachedObject[],
   signal: AbortSignal,
 ): Promise<Generator<Buffer, undefined> | undefined> {
   let itemsBytes = 0
-  let sliceEnd = env.clock.monotonicMs() + sliceMs
+  let slice = turns.begin()
   for (const [index, object] of objects.entries()) {
     const { length } = framing.message(object)
     itemsBytes += itemHead(length).length + length
-    if ((index & 15) !== 15 || env.clock.monotonicMs() < sliceEnd) continue
-    await new Promise<void>((resolve) => env.scheduler.soon(resolve))
+    if ((index & 15) !== 15 || !slice.spent()) continue
+    slice = await turns.next()
     if (signal.aborted) return undefined
-    sliceEnd = env.clock.monotonicMs() + sliceMs
   }
   return pieces(framing, objects, itemsBytes)
 }

@@ -8,17 +8,22 @@ import { type AnswerFormat, negotiate } from './negotiation.ts'
 import { ObjectEncoder } from './object-encoder.ts'
 import { protobufValue } from './protobuf-encoder.ts'
 import { yamlText } from './yaml-text.ts'
+import { WorkTurns } from '../work-turns.ts'
 
 /** Responder plus what the read handlers share with it. */
 export interface ObjectResponder extends Responder {
   readonly encoder: ObjectEncoder
+  /** Taken in turn by everything that goes over many objects. */
+  readonly turns: WorkTurns
 }
 
 export function createResponder(options: { readonly env: Env; readonly registry: ResourceRegistry }): ObjectResponder {
   const { env } = options
   const encoder = new ObjectEncoder(env.clock)
+  const turns = new WorkTurns(env)
   return {
     encoder,
+    turns,
     check(_scope, request) {
       negotiate(request, 'object')
     },
@@ -30,7 +35,7 @@ export function createResponder(options: { readonly env: Env; readonly registry:
       const format = listFormat(negotiate(request, 'object'))
       const meta = { revision: answer.revision }
       const { objects } = answer
-      await writeList(env, encoder, { scope, format, objects, meta, reply, signal: request.signal })
+      await writeList({ encoder, turns }, { scope, format, objects, meta, reply, signal: request.signal })
     },
     value(request, reply, answer) {
       // A Status is an answer to any request; other values have no metadata that a Table could show.

@@ -1,7 +1,8 @@
 import { keyBytes, keyText, prefixEnd } from '../store-keys.ts'
 import { makeCachedObject } from '../encoding/stored-object.ts'
-import { sliceMs, storePageItems } from '../limits.ts'
+import { storePageItems } from '../limits.ts'
 import { matches, type Selection } from '../selectors/selection.ts'
+import type { WorkTurns } from '../work-turns.ts'
 import type { CachedObject, RequestScope } from '../types.ts'
 import type { ReadServices } from './read-services.ts'
 
@@ -19,26 +20,22 @@ export interface ListPage {
  * @param limit - 0 = all.
  */
 export async function selectPage(
-  services: Pick<ReadServices, 'env'>,
+  turns: WorkTurns,
   selection: Selection,
   candidates: readonly CachedObject[],
   limit: number,
 ): Promise<ListPage> {
   if (selection.everything && (limit === 0 || candidates.length <= limit))
     return { objects: candidates, more: undefined }
-  const { clock, scheduler } = services.env
   const objects: CachedObject[] = []
-  let sliceEnd = clock.monotonicMs() + sliceMs
+  let slice = turns.begin()
   for (const [index, object] of candidates.entries()) {
     if (matches(selection, object)) objects.push(object)
     if (limit > 0 && objects.length === limit) {
       const remaining = candidates.length - index - 1
       return { objects, more: remaining === 0 ? undefined : { after: object.key, remaining } }
     }
-    if ((index & 63) === 63 && clock.monotonicMs() >= sliceEnd) {
-      await new Promise<void>((resolve) => scheduler.soon(resolve))
-      sliceEnd = clock.monotonicMs() + sliceMs
-    }
+    if ((index & 63) === 63 && slice.spent()) slice = await turns.next()
   }
   return { objects, more: undefined }
 }

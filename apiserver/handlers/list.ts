@@ -59,7 +59,7 @@ export function listHandler(services: ReadServices): Handler {
       // With selectors nobody knows how many of the rest would be chosen.
       ...(more !== undefined && selection.everything && { remainingItemCount: more.remaining }),
     }
-    await writeList(services.env, services.responder.encoder, { scope, format, objects, meta, reply, signal })
+    await writeList(services.responder, { scope, format, objects, meta, reply, signal })
   }
 }
 
@@ -130,7 +130,7 @@ async function pageOf(
   snapshot: CacheSnapshot,
   limit: number,
 ): Promise<ListResult> {
-  const page = await selectPage(services, of.selection, snapshot.range(of.position?.key), limit)
+  const page = await selectPage(services.responder.turns, of.selection, snapshot.range(of.position?.key), limit)
   return { ...page, revision: snapshot.revision }
 }
 

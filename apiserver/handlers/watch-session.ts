@@ -9,7 +9,6 @@ import {
   bookmarkBeforeDeadlineMs,
   bookmarkJitterMs,
   bookmarkPeriodMs,
-  sliceMs,
   watchBufferedBytesMax,
   watchSharedFrameBytesMin,
   watchStallMs,
@@ -18,6 +17,7 @@ import {
 import { ApiError } from '../errors.ts'
 import { matches, type Selection } from '../selectors/selection.ts'
 import { apiErrorOf, statusOf } from '../status.ts'
+import type { WorkTurns } from '../work-turns.ts'
 import type { ByteStream, CachedObject, RequestScope } from '../types.ts'
 
 export interface WatchTarget {
@@ -41,6 +41,7 @@ export class WatchSession implements EventReader {
   readonly signal: AbortSignal
   readonly #env: Pick<Env, 'clock' | 'random' | 'scheduler'>
   readonly #encoder: ObjectEncoder
+  readonly #turns: WorkTurns
   readonly #target: WatchTarget
   readonly #stream: ByteStream
   readonly #ended = new AbortController()
@@ -57,6 +58,7 @@ export class WatchSession implements EventReader {
   constructor(options: {
     readonly env: Pick<Env, 'clock' | 'random' | 'scheduler'>
     readonly encoder: ObjectEncoder
+    readonly turns: WorkTurns
     readonly target: WatchTarget
     readonly stream: ByteStream
     /** Once, when the stream has ended for whatever reason. */
@@ -65,6 +67,7 @@ export class WatchSession implements EventReader {
     const { target } = options
     this.#env = options.env
     this.#encoder = options.encoder
+    this.#turns = options.turns
     this.#target = target
     this.#stream = options.stream
     this.#onEnded = options.onEnded
@@ -90,16 +93,16 @@ export class WatchSession implements EventReader {
 
   /** ADDED for everything selected; waits while the client does not read. */
   async sendInitial(objects: readonly CachedObject[]): Promise<void> {
-    let sliceEnd = this.#env.clock.monotonicMs() + sliceMs
+    let slice = this.#turns.begin()
     for (const [index, object] of objects.entries()) {
       if (this.signal.aborted) return
       if (matches(this.#target.selection, object)) this.#push(this.#frame('ADDED', object, object.revision))
       if (this.#pendingBytes + this.#stream.bufferedBytes > watchBufferedBytesMax) {
+        this.#turns.pass()
         await this.#drained()
-        sliceEnd = this.#env.clock.monotonicMs() + sliceMs
-      } else if ((index & 15) === 15 && this.#env.clock.monotonicMs() >= sliceEnd) {
-        await new Promise<void>((resolve) => this.#env.scheduler.soon(resolve))
-        sliceEnd = this.#env.clock.monotonicMs() + sliceMs
+        slice = await this.#turns.next()
+      } else if ((index & 15) === 15 && slice.spent()) {
+        slice = await this.#turns.next()
       }
     }
     this.#write()

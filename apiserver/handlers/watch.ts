@@ -31,6 +31,7 @@ export function createWatching(services: ReadServices): Watching {
       const session = new WatchSession({
         env,
         encoder: responder.encoder,
+        turns: responder.turns,
         target: { scope, format, selection, namespace, bookmarks: options.allowWatchBookmarks },
         stream,
         onEnded: () => {
