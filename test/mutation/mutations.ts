@@ -35,7 +35,7 @@ export const mutations: readonly Mutation[] = [
     file: 'raft/core/replication.ts',
     text: 'if (index <= before || log.termAt(index) !== state.term) return',
     replacement: 'if (index <= before) return',
-    caughtBy: { fromSeed: 52, points: 100 },
+    caughtBy: { fromSeed: 1, points: 100 },
   },
   {
     name: 'applied index outside the batch',
@@ -45,11 +45,18 @@ export const mutations: readonly Mutation[] = [
     caughtBy: { fromSeed: 1, points: 200 },
   },
   {
+    name: 'a lost replica votes without the log',
+    file: 'storage/embedded-replica.ts',
+    text: 'initial: { hardState: { term, vote: 0n, commit }, snapshot: log.snapshot, entries: log.entries },',
+    replacement: 'initial: { hardState: { term, vote: 0n, commit: log.snapshot.index }, snapshot: log.snapshot },',
+    caughtBy: { test: 'test/storage/embedded.test.js' },
+  },
+  {
     name: 'ReadIndex without a quorum round',
     file: 'raft/core/reads.ts',
     text: 'if (isLoneVoter(state)) return answerRead(state, read, state.log.commit)',
     replacement: 'if (state.role) return answerRead(state, read, state.log.commit)',
-    caughtBy: { fromSeed: 96, points: 200 },
+    caughtBy: { fromSeed: 1, points: 1000 },
   },
   {
     name: 'WAL released before the checkpoint',

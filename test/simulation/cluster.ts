@@ -24,6 +24,8 @@ export interface SimProcess {
   /** Counts starts: a client's watch belongs to one of them. */
   readonly life: number
   start(): Promise<void>
+  /** While it does not run: the directory of one of its replicas is gone, if it is one of several. */
+  loseReplica(number: number): void
   /** Ends in good order; a crash may come meanwhile, then it never resolves. */
   stop(): Promise<void>
   /** Power failure; or only the process is killed, and what it wrote stays in the page cache for now. */
@@ -94,6 +96,8 @@ class WholeProcess implements SimProcess {
   store: EmbeddedStore | undefined
   onBroken: () => void = () => undefined
   life = 0
+  /** The number of a replica whose directory was taken away; another one goes only once a start has made it anew. */
+  #lost: number | undefined
 
   constructor(machine: SimNode, parameters: Parameters, journal: Journal) {
     this.machine = machine
@@ -117,8 +121,16 @@ class WholeProcess implements SimProcess {
     })
     this.store = store
     this.life++
+    if (this.#lost !== undefined) this.#journal.mark('rebuilt')
+    this.#lost = undefined
     const damaged = (await env.disk.list('data')).find((name) => name.includes('damaged'))
     if (damaged !== undefined) this.#journal.fail(`a replica was found damaged: ${damaged}`)
+  }
+
+  loseReplica(number: number): void {
+    if (this.life === 0 || this.#parameters.replicas === 1) return
+    this.#lost ??= number
+    this.machine.disk.lose(`data/replica-${this.#lost}`)
   }
 
   async stop(): Promise<void> {
@@ -239,6 +251,8 @@ class ReplicaProcess implements SimProcess {
     await env.disk.syncDirectory('data')
     return opened
   }
+
+  loseReplica(): void {}
 
   async stop(): Promise<void> {
     const running = this.#running

@@ -21,6 +21,8 @@ export class Journal {
     /** Replicas that their disk has failed. */
     broken: 0,
     figureEights: 0,
+    /** Replicas whose directory was gone, made anew. */
+    rebuilt: 0,
   }
 
   mark(name: keyof Journal['marks']): void {

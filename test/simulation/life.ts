@@ -196,6 +196,7 @@ class Life {
   }
 
   #start(process: SimProcess): void {
+    if (this.#random.chance(0.08)) process.loseReplica(this.#random.between(1, this.#parameters.replicas))
     this.#starting.add(process)
     const booted = process.machine.bootCount + 1
     process.start().then(

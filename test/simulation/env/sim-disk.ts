@@ -84,6 +84,17 @@ export class SimDisk {
     return [...this.#names.keys()].sort()
   }
 
+  /** As if a person or a bad medium had taken a whole tree, for good. No process runs on the disk meanwhile. */
+  lose(path: string): void {
+    const lost = (name: string): boolean => name === path || name.startsWith(`${path}/`)
+    for (const change of this.#changes) change.apply(this.#durableNames)
+    this.#changes = []
+    for (const names of [this.#names, this.#durableNames]) {
+      for (const name of names.keys()) if (lost(name)) names.delete(name)
+    }
+    for (const directory of this.#directories) if (lost(directory)) this.#directories.delete(directory)
+  }
+
   /** Calls under way never return; nothing is lost. */
   detach(): void {
     this.#boot++
@@ -150,7 +161,7 @@ export class SimDisk {
         }),
       rename: (from, to) =>
         call('directory', from, () => {
-          this.#find(from)
+          if (!this.#directories.has(from)) this.#find(from)
           this.#rename(from, to)
         }),
       remove: (path) =>
