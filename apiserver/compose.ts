@@ -239,6 +239,7 @@ function openStore(settings: Settings, dataDir: string, env: Env): Promise<Embed
     env,
     replicas: settings.replicas,
     compaction: { intervalMs: settings.compactionIntervalMs },
+    revive: true,
   })
 }
 

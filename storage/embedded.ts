@@ -26,6 +26,7 @@ import { readManifest, type Manifest } from './manifest.ts'
 import type { StateHash } from './mvcc/state-hash.ts'
 import { storageError } from './replica-errors.ts'
 import type { ReplicaStateMachine } from './replica-state-machine.ts'
+import { ReplicaRevival } from './replica-revival.ts'
 import { ReplicaStore } from './replica-store.ts'
 import type { Store } from './store.ts'
 
@@ -45,6 +46,8 @@ export interface EmbeddedStoreOptions {
   readonly processes?: ProcessTable
   /** The longest to wait for a leader at the start; default 10 s. */
   readonly startTimeoutMs?: number
+  /** A replica that ended for want of disk space is started again from time to time. Default: it stays ended. */
+  readonly revive?: boolean
   /** For tests: passed to every node. */
   readonly raft?: {
     readonly heartbeatMs?: number
@@ -135,6 +138,7 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
   readonly #ending = new Map<MemberId, Promise<void>>()
   /** Replicas being started again, by id: each once. */
   readonly #starting = new Map<MemberId, Promise<void>>()
+  readonly #revival: ReplicaRevival | undefined
   #stopCompaction: () => void = () => undefined
   #closing: Promise<void> | undefined
 
@@ -143,6 +147,9 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
     this.#options = options
     this.#context = context
     this.#lock = lock
+    const { env, revive = false } = options
+    const start = (id: MemberId): Promise<void> => this.startReplica(id)
+    if (revive) this.#revival = new ReplicaRevival({ scheduler: env.scheduler, log: env.log, start })
   }
 
   /** The replica with the most up-to-date log stands for election at once. On failure everything is closed again. */
@@ -236,6 +243,7 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
 
   async #close(): Promise<void> {
     this.#stopCompaction()
+    this.#revival?.stop()
     await super.close()
     // Whoever is being started owns its directory until it has run or closed: the lock is released behind it.
     await Promise.allSettled(this.#starting.values())
@@ -272,7 +280,7 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
     void replica.node.ended
       .then((error) => {
         if (error !== undefined) this.#errors.set(id, error)
-        return this.#end(replica)
+        return this.#end(replica).finally(() => this.#revival?.ended(replica, error))
       })
       .catch((error: unknown) => env.log.warn({ replica: name, error }, 'a replica did not close cleanly'))
   }

@@ -29,3 +29,5 @@ export const leaseRevokeRetryMs = 3000
 export const leaseStallMs = 1000
 /** How often a leader looks for expired leases (etcd: 500 ms). */
 export const leaseExpiryPeriodMs = 500
+/** A replica that ended for want of space is started again after this time, as often as it takes. */
+export const replicaRevivalMs = 5_000

@@ -98,6 +98,39 @@ test('the only replica acknowledges nothing that its disk refused, waits, and go
   }
 })
 
+test('replicas that ended on a full disk come back by themselves when there is space, and a watch misses nothing', async () => {
+  const sim = new SimStore(seed, { raft, revive: true })
+  const store = await sim.open()
+  await sim.put(store, 'before', 'x')
+  const watched: string[] = []
+  const onBatch = (batch: WatchBatch) => void watched.push(...batch.events.map(({ kv }) => String(kv.key)))
+  const everything = { key: Uint8Array.of(0), rangeEnd: Uint8Array.of(0), startRevision: 0, prevKv: false }
+  store.watch(everything, { onBatch, onEnd: () => undefined })
+  sim.machine.disk.faults.push({ operation: 'write', code: 'ENOSPC', path: /replica-[123]/ })
+  await assert.rejects(sim.put(store, 'refused', 'x'))
+  await sim.run(30_000)
+  await assert.rejects(sim.put(store, 'later', 'x'), { code: 'ERR_NO_LEADER' })
+  sim.machine.disk.faults.length = 0
+  await sim.run(30_000)
+  assert.ok(store.replicas().every(({ state }) => state === 'running'))
+  await sim.put(store, 'after', 'x')
+  const keys = await sim.keys(store)
+  assert.ok(keys.includes('before') && keys.includes('after'))
+  await sim.run(1_000)
+  assert.deepEqual(watched.sort(), keys.filter((key) => key !== 'before').sort())
+  // what is no want of space stays ended, and a closed store starts nothing
+  const { id, name } = leaderOf(store)
+  sim.machine.disk.faults.push({ operation: 'sync', code: 'EIO', path: new RegExp(`${name}/wal`) })
+  await sim.put(store, 'moved', 'x').catch(() => undefined)
+  sim.machine.disk.faults.length = 0
+  await sim.run(30_000)
+  assert.equal(stateOf(store, id)?.state, 'broken')
+  await sim.call(() => store.close())
+  const { changeCount } = sim.machine.disk
+  await sim.run(30_000)
+  assert.equal(sim.machine.disk.changeCount, changeCount)
+})
+
 test('watches begun while no replica runs end when the store closes', async () => {
   const sim = new SimStore(seed, { replicas: 1 })
   const store = await sim.open()
