@@ -3,6 +3,7 @@ import { namespaceLifecycle } from '../admission/namespace-lifecycle.ts'
 import { serviceAllocation } from '../admission/service-allocation.ts'
 import { priorityDefaults } from '../admission/priority.ts'
 import { defaultTolerations } from '../admission/default-tolerations.ts'
+import { withoutEffect } from '../admission/without-effect.ts'
 import type { ApiRequest, ApiServices, StrategyContext } from '../types.ts'
 import { createEventLeases, type EventLeases } from './event-lease.ts'
 import { type FieldManager, untrackedFields } from './field-manager.ts'
@@ -32,6 +33,7 @@ export function createWriteServices(
       priorityDefaults(cache),
       defaultTolerations(),
       serviceAllocation({ cache, env }),
+      withoutEffect,
     ]),
     fieldManager: options.fieldManager ?? untrackedFields,
     eventLeases: createEventLeases({ store, env }),
