@@ -63,7 +63,8 @@ export function testWith(
   test(name, { skip: skipped ?? false }, (context) => run(path as string, context))
 }
 
-function report(use: ExternalUse): void {
+/** For the summary at the end of a run; without one, nothing. */
+export function report(use: ExternalUse): void {
   const directory = process.env[externalReportVariable]
   if (directory !== undefined) appendFileSync(join(directory, `${process.pid}.jsonl`), `${JSON.stringify(use)}\n`)
 }

@@ -52,6 +52,7 @@ export async function storeContract(
   context: TestContext,
   open: () => Promise<OpenStore>,
   capabilities: StoreCapabilities,
+  onSkipped: (name: string, why: string) => void = () => undefined,
 ): Promise<void> {
   const opened = await open()
   // A store's timers never keep the process alive; a case that waits for one needs it to be.
@@ -61,6 +62,7 @@ export async function storeContract(
     for (const [position, one] of cases.entries()) {
       const { name, needs } = one
       const skip = needs !== undefined && !capabilities[needs] ? `this store does not have ${needs}` : false
+      if (skip !== false) onSkipped(name, skip)
       await context.test(name, { skip }, () =>
         one.run(new StoreHarness(opened.store, `/contract/${position}/`), capabilities),
       )
