@@ -80,10 +80,10 @@ export class Laboratory {
     const seconds = (performance.now() - begun) / 1000
     if (code === 0) return { caught: false, seconds, by: '' }
     const lines = output.split('\n')
-    const by = lines.find((line) => line.includes('LifeError: ') || line.startsWith('not ok')) ?? ''
+    const by = lines.find((line) => line.startsWith('FOUND ') || line.startsWith('not ok')) ?? ''
     // A copy that fails without a finding has not been tested at all.
     if (by === '') throw new Error(`no finding, but exit code ${code}: ${output.slice(-2000)}`)
-    return { caught: true, seconds, by: by.trim().slice(0, 160) }
+    return { caught: true, seconds, by: by.replace('FOUND', '').trim().slice(0, 160) }
   }
 }
 

@@ -30,9 +30,11 @@ export interface LifeResult {
 }
 
 export class LifeError extends Error {
+  readonly seed: number
   constructor(seed: number, failures: readonly string[], parameters: Parameters) {
     super(`seed ${seed}: ${failures.slice(0, 3).join('\n  ')}\n  ${JSON.stringify(parameters)}`)
     this.name = 'LifeError'
+    this.seed = seed
   }
 }
 

@@ -1,47 +1,78 @@
-/**
- * `npm run sim -- --points 10000`: goes through that many crash points, from `--from` (a seed, default 1) on.
- * `npm run sim -- --seed N`: one run again. `--sweep`: every change on disk of one small run, one after the other.
- */
-import { parseArgs } from 'node:util'
-import { live, type LifeResult } from './life.ts'
+/** `npm run sim`: simulated clusters through crash points; see --help and README.md beside this file. */
+import { Command, InvalidArgumentError } from 'commander'
+import { LifeError, live, type LifeResult } from './life.ts'
 
-const { values } = parseArgs({
-  options: {
-    points: { type: 'string', default: '1000' },
-    from: { type: 'string', default: '1' },
-    seed: { type: 'string' },
-    'points-per-seed': { type: 'string', default: '10' },
-    sweep: { type: 'boolean', default: false },
-  },
-})
-const pointsPerSeed = Number(values['points-per-seed'])
-
-if (values.seed !== undefined) {
-  process.stdout.write(
-    `${JSON.stringify(await live({ seed: Number(values.seed), points: pointsPerSeed }), undefined, 2)}\n`,
-  )
-} else {
-  await many(Number(values.points), Number(values.from))
+interface Flags {
+  readonly points: number
+  readonly from: number
+  readonly seed?: number
+  readonly pointsPerSeed: number
+  readonly sweep: boolean
 }
 
-async function many(points: number, from: number): Promise<void> {
+const progressMs = 10_000
+
+const sums = ['points', 'acknowledged', 'unknown', 'reads', 'watched', 'changes'] as const
+type Sums = Record<(typeof sums)[number], number>
+
+function count(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('it must be a whole number from 1 on.')
+  return Number(text)
+}
+
+const command = new Command('npm run sim --')
+  .description('crash simulated clusters, disks and networks; every run can be played again from its seed')
+  .option('--points <count>', 'crash points to go through', count, 1000)
+  .option('--from <seed>', 'the first seed', count, 1)
+  .option('--seed <seed>', 'only this one, and print all of its result', count)
+  .option('--points-per-seed <count>', 'crash points of one seed', count, 10)
+  .option('--sweep', 'one seed (--from), with power lost at each change of its disks in turn', false)
+  .allowExcessArguments(false)
+  .parse()
+
+const flags: Flags = command.opts()
+
+try {
+  if (flags.seed === undefined) await many(flags)
+  else print(JSON.stringify(await live({ seed: flags.seed, points: flags.pointsPerSeed }), undefined, 2))
+} catch (error) {
+  if (!(error instanceof LifeError)) throw error
+  print(`FOUND    ${error.message}`)
+  print(`replay   npm run sim -- --seed ${error.seed} --points-per-seed ${flags.pointsPerSeed}`)
+  process.exitCode = 1
+}
+
+async function many({ points, from, pointsPerSeed, sweep }: Flags): Promise<void> {
   const begun = performance.now()
-  const sums = { points: 0, acknowledged: 0, unknown: 0, reads: 0, watched: 0, changes: 0 }
+  const total: Sums = { points: 0, acknowledged: 0, unknown: 0, reads: 0, watched: 0, changes: 0 }
   const marks: Record<string, number> = {}
   let reported = begun
   let seed = from
-  for (; sums.points < points; seed++) {
-    const options = values.sweep ? { seed: from, firstChange: seed - from + 1 } : { seed }
-    const result: LifeResult = await live({ ...options, points: pointsPerSeed })
-    for (const key of Object.keys(sums) as (keyof typeof sums)[]) sums[key] += result[key]
-    for (const [name, count] of Object.entries(result.marks)) marks[name] = (marks[name] ?? 0) + count
-    const now = performance.now()
-    if (now - reported < 10_000 && sums.points < points) continue
-    reported = now
-    const seconds = (now - begun) / 1000
-    const rate = (sums.points / seconds).toFixed(0)
-    process.stdout.write(
-      `seeds ${from}..${seed}, ${seconds.toFixed(0)} s, ${rate} points/s: ${JSON.stringify({ ...sums, ...marks })}\n`,
-    )
+  for (; total.points < points; seed++) {
+    const which = sweep ? { seed: from, firstChange: seed - from + 1 } : { seed }
+    const result: LifeResult = await live({ ...which, points: pointsPerSeed })
+    for (const name of sums) total[name] += result[name]
+    for (const [name, times] of Object.entries(result.marks)) marks[name] = (marks[name] ?? 0) + times
+    if (performance.now() - reported < progressMs) continue
+    reported = performance.now()
+    print(`${String(total.points).padStart(8)} of ${points} crash points, ${secondsSince(begun)} s`)
   }
+  const seeds = sweep ? `seed ${from}, changes 1 to ${seed - from}` : `seeds ${from} to ${seed - 1}`
+  print(`passed: ${total.points} crash points without a finding in ${secondsSince(begun)} s (${seeds})`)
+  for (const [name, times] of Object.entries({ ...total, ...marks })) {
+    if (name !== 'points') print(`  ${words(name).padEnd(20)}${String(times).padStart(9)}`)
+  }
+}
+
+function secondsSince(begun: number): string {
+  return ((performance.now() - begun) / 1000).toFixed(0)
+}
+
+/** "recoveryCrashes" -> "recovery crashes" */
+function words(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+}
+
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
 }
