@@ -127,11 +127,11 @@ export async function openControlPlane(
     planning.catch(() => {}) // awaited below; a failing store must not leave it unhandled
     // a file that cannot be merged into fails the start before anything is written
     await mergeKubeconfig(name('kubeconfig'), kubeconfigPath, { server, authority: '', certificate: '', key: '' })
-    // what was made is taken away again when nothing was there before, behind the store's own closing
+    // what a first start has made is taken away again when it fails: under the store's lock, then the directories
     let kept = false
-    unwinding.push(() => (kept ? undefined : traces.remove()))
-    const store = await openStore(settings, dataDir, env)
-    unwinding.push(() => store.close())
+    unwinding.push(() => (kept ? undefined : traces.removeDirectories()))
+    const store = await openStore(settings, dataDir, env, () => traces.remove())
+    unwinding.push(() => (kept ? store.close() : store.discard()))
     phase('store open')
     const plan = await planning
     phase('certificates ready')
@@ -156,13 +156,6 @@ export async function openControlPlane(
     })
     const curlrcPath = join(dataDir, 'curlrc')
     if ((await readText(curlrcPath)) !== curlrc) await writePrivate(curlrcPath, curlrc)
-    secure.setTls({
-      certificate: pki.server.certificate,
-      key: pki.server.key,
-      clientAuthority: pki.authority.certificate,
-    })
-    secure.serve(api.dispatcher.handle)
-    plain?.serve(api.dispatcher.handle)
     const starting = new AbortController()
     await bootstrap({
       services: api.services,
@@ -179,7 +172,15 @@ export async function openControlPlane(
       certificate: pki.admin.certificate,
       key: pki.admin.key,
     })
+    // from here on others write too: nothing is taken away any more
     kept = true
+    secure.setTls({
+      certificate: pki.server.certificate,
+      key: pki.server.key,
+      clientAuthority: pki.authority.certificate,
+    })
+    secure.serve(api.dispatcher.handle)
+    plain?.serve(api.dispatcher.handle)
     api.setReady(true)
     phase('ready')
 
@@ -233,13 +234,19 @@ function environment(level: LogLevel, write: (line: string) => void): Env {
   return createNodeEnv({ log: createLogger({ level, wallMs: () => clock.wallMs(), write }) })
 }
 
-function openStore(settings: Settings, dataDir: string, env: Env): Promise<EmbeddedStore> {
+function openStore(
+  settings: Settings,
+  dataDir: string,
+  env: Env,
+  onDiscard: () => Promise<void>,
+): Promise<EmbeddedStore> {
   return openEmbeddedStore({
     directory: dataDir,
     env,
     replicas: settings.replicas,
     compaction: { intervalMs: settings.compactionIntervalMs },
     revive: true,
+    onDiscard,
   })
 }
 

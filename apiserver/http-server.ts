@@ -237,15 +237,21 @@ function createSecure(limits: ConnectionLimits): Http2SecureServer {
   // an idle watch is not idle
   server.setTimeout(0)
   // read when a connection or the listening begins; this constructor does not take them
-  Object.assign(server, http1Bounds(limits))
+  Object.assign(server, http1Bounds(limits), everyHeader)
   return server
 }
 
 function createPlain(limits: ConnectionLimits): HttpServer {
-  const server = createHttpServer(http1Bounds(limits))
+  const server = Object.assign(createHttpServer(http1Bounds(limits)), everyHeader)
   server.setTimeout(0)
   return server
 }
+
+/**
+ * Node drops what comes behind the first thousand headers and says nothing: whoever a proxy names in the last one would
+ * be served as the proxy. The bytes of all headers are bounded, which is enough.
+ */
+const everyHeader = { maxHeadersCount: 0 }
 
 const http1Bounds = (limits: ConnectionLimits) => ({
   maxHeaderSize: requestHeaderBytesMax,

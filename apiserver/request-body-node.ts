@@ -35,6 +35,9 @@ export class BodyBudget {
         held = 0
         released = true
       },
+      get released() {
+        return released
+      },
     }
   }
 }
@@ -43,6 +46,7 @@ export interface BodyShare {
   /** @throws ApiError 429 when there is no room for so much more. */
   take(bytes: number): void
   release(): void
+  readonly released: boolean
 }
 
 /** Reads a request's body once, bounded before and after decompression. See Exchange.body. */
@@ -90,7 +94,8 @@ function collect(request: IncomingMessage | Http2ServerRequest, share: BodyShare
         share.take(chunk.length)
       } catch (error) {
         stop()
-        request.pause()
+        // answered before its body came: the rest is being dropped already, see dropBody
+        if (!share.released) request.pause()
         reject(error instanceof Error ? error : new Error(String(error)))
         return
       }

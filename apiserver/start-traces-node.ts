@@ -4,8 +4,13 @@ import { OptionsError } from './options.ts'
 
 /** What a failed start leaves behind in a directory, and how to take it away again. */
 export interface StartTraces {
-  /** Removes what was not there before. A directory that held data before, or that another process has, is left alone. */
+  /**
+   * Removes what was not there before, claims on the directory excepted. Only for whoever holds the claim and has found no
+   * store here with it: what came since is its own then.
+   */
   remove(): Promise<void>
+  /** Removes the directories that were not there before, when they are empty. */
+  removeDirectories(): Promise<void>
 }
 
 /**
@@ -26,16 +31,15 @@ export async function inspectDataDir(setting: string, path: string): Promise<Sta
   await assertWritableDirectory(setting, path, existing)
   return {
     async remove() {
-      const now = await namesIn(path)
-      if (now === undefined || now.some((name) => name.startsWith('LOCK.'))) return
-      if (names === undefined) {
-        await rm(path, { recursive: true, force: true })
-        // directories above it that were made on the way, unless somebody has put something there
-        for (const made of missing.slice(1)) await rmdir(made).catch(() => {})
-        return
+      const before = new Set(names)
+      for (const name of (await namesIn(path)) ?? []) {
+        if (before.has(name) || name.startsWith('LOCK.')) continue
+        await rm(join(path, name), { recursive: true, force: true })
       }
-      if (names.includes('MANIFEST')) return
-      for (const name of now) if (!names.includes(name)) await rm(join(path, name), { recursive: true, force: true })
+    },
+    async removeDirectories() {
+      // fails where somebody has put something: that stays
+      for (const made of missing) await rmdir(made).catch(() => {})
     },
   }
 }

@@ -104,8 +104,11 @@ export async function closeReplica(opened: OpenedReplica): Promise<void> {
 
 /** True for what only this replica suffers from, so that the others can make up for it. */
 export function isReplicaDamage(error: unknown): boolean {
-  return isCorruption(error) || (error instanceof DiskError && error.code === 'EIO')
+  return isCorruption(error) || (error instanceof DiskError && damageCodes.has(error.code))
 }
+
+/** A file that cannot be read, is cut short, is gone, or is another kind of file. Not: no space, permission or memory. */
+const damageCodes = new Set(['EIO', 'EINVAL', 'ENOENT', 'ENOTDIR', 'EISDIR'])
 
 export function isCorruption(error: unknown): boolean {
   return (error instanceof StorageError || error instanceof RaftError) && error.code === 'ERR_CORRUPT'

@@ -48,6 +48,11 @@ export interface EmbeddedStoreOptions {
   readonly startTimeoutMs?: number
   /** A replica that ended for want of disk space is started again from time to time. Default: it stays ended. */
   readonly revive?: boolean
+  /**
+   * Takes away what an open that found no store here has made. Called under the lock: when the open fails, and by
+   * discard().
+   */
+  readonly onDiscard?: () => Promise<void>
   /** For tests: passed to every node. */
   readonly raft?: {
     readonly heartbeatMs?: number
@@ -82,6 +87,8 @@ export interface EmbeddedStore extends Store {
   startReplica(id: MemberId): Promise<void>
   /** Moves leadership and callers away first. */
   restartReplica(id: MemberId): Promise<void>
+  /** As close(), for a store that is not wanted after all: one that this open made goes through onDiscard. */
+  discard(): Promise<void>
   /** Of one running replica's state: equal on all replicas at equal (revision, compactRevision). */
   hash(id: MemberId): Promise<StateHash>
 }
@@ -101,19 +108,31 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   await assertDataDirUnused({ disk, processes, directory })
   assertReplicaCount(directory, await readManifest(disk, directory), replicas)
   const lock = await DataDirLock.acquire({ disk, random, processes, directory })
+  let found: 'nothing' | 'a store' | undefined
+  let store: ReplicatedStore
+  let opened: readonly OpenedReplica[]
   try {
     // Read again under the lock: whoever had it in between may have made it.
     const existing = await readManifest(disk, directory)
+    found = existing === undefined ? 'nothing' : 'a store'
     assertReplicaCount(directory, existing, replicas)
     const manifest = existing ?? newManifest(replicas, Buffer.from(random.bytes(8)).readBigUInt64BE())
     const openBackend = options.openBackend ?? openLevelBackend
     const context = { env, directory, manifest, openBackend, segments: options.raft }
-    const opened = await (existing === undefined ? createReplicas(context) : openReplicas(context))
-    const store = new ReplicatedStore(options, context, lock)
+    opened = await (existing === undefined ? createReplicas(context) : openReplicas(context))
+    store = new ReplicatedStore(options, context, lock, existing === undefined)
+  } catch (error) {
+    try {
+      if (found === 'nothing') await options.onDiscard?.()
+    } finally {
+      await lock.release()
+    }
+    throw storageError(error)
+  }
+  try {
     await store.start(opened)
     return store
   } catch (error) {
-    await lock.release()
     throw storageError(error)
   }
 }
@@ -131,6 +150,8 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
   readonly #options: EmbeddedStoreOptions
   readonly #context: ReplicaContext
   readonly #lock: DataDirLock
+  /** By this open. */
+  readonly #made: boolean
   readonly #hub = createMemoryHub()
   readonly #running = new Map<MemberId, RunningReplica>()
   readonly #errors = new Map<MemberId, Error>()
@@ -142,11 +163,12 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
   #stopCompaction: () => void = () => undefined
   #closing: Promise<void> | undefined
 
-  constructor(options: EmbeddedStoreOptions, context: ReplicaContext, lock: DataDirLock) {
+  constructor(options: EmbeddedStoreOptions, context: ReplicaContext, lock: DataDirLock, made: boolean) {
     super(options.env)
     this.#options = options
     this.#context = context
     this.#lock = lock
+    this.#made = made
     const { env, revive = false } = options
     const start = (id: MemberId): Promise<void> => this.startReplica(id)
     if (revive) this.#revival = new ReplicaRevival({ scheduler: env.scheduler, log: env.log, start })
@@ -166,7 +188,7 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
       await this.#untilReady()
     } catch (error) {
       await Promise.all([...waiting].map(closeReplica))
-      await this.close()
+      await this.discard()
       throw error
     }
     const intervalMs = this.#options.compaction?.intervalMs ?? autoCompactionIntervalMs
@@ -237,11 +259,16 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
   }
 
   override close(): Promise<void> {
-    this.#closing ??= this.#close()
+    this.#closing ??= this.#close(false)
     return this.#closing
   }
 
-  async #close(): Promise<void> {
+  discard(): Promise<void> {
+    this.#closing ??= this.#close(this.#made)
+    return this.#closing
+  }
+
+  async #close(discard: boolean): Promise<void> {
     this.#stopCompaction()
     this.#revival?.stop()
     await super.close()
@@ -249,7 +276,11 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
     await Promise.allSettled(this.#starting.values())
     const results = await Promise.allSettled([...this.#running.values()].map((replica) => this.#end(replica, true)))
     await Promise.allSettled(this.#ending.values())
-    await this.#lock.release()
+    try {
+      if (discard) await this.#options.onDiscard?.()
+    } finally {
+      await this.#lock.release()
+    }
     for (const result of results) {
       if (result.status === 'rejected') this.#options.env.log.warn({ error: result.reason }, 'while closing a replica')
     }

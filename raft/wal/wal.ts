@@ -291,7 +291,8 @@ export async function openWal(options: WalOptions): Promise<OpenedWal> {
     // The last batch may have been written, never acknowledged, and be in the page cache only; there even as a page that
     // counts as clean, after a sync that failed. Only writing it again makes it durable (FORMATS.md).
     const lastBatch = Buffer.alloc(tail.position - tail.lastBatchPosition)
-    await file.read(lastBatch, tail.lastBatchPosition)
+    const read = await file.read(lastBatch, tail.lastBatchPosition)
+    assert(read === lastBatch.length, `${read} bytes of the last batch were read, not ${lastBatch.length}`)
     await file.write([lastBatch], tail.lastBatchPosition)
     await file.sync()
     await disk.syncDirectory(directory)

@@ -205,13 +205,20 @@ function levelError(location: string, error: unknown): unknown {
   if (code === 'LEVEL_IO_ERROR') {
     const text = error instanceof Error ? `${error.message} ${messageOf(error.cause)}` : ''
     const known = systemErrors.find(([words]) => text.includes(words))
-    return new DiskError(known?.[1] ?? 'EIO', location, { cause: error, message: `${location}: ${text.trim()}` })
+    return new DiskError(known?.[1] ?? 'EUNKNOWN', location, { cause: error, message: `${location}: ${text.trim()}` })
   }
   return error
 }
 
-/** LevelDB tells system errors by their texts only. What is none of these lies in the files themselves. */
+/** LevelDB tells system errors by their texts only. EINVAL: a table cut short. */
 const systemErrors = [
+  ['Input/output error', 'EIO'],
+  ['Invalid argument', 'EINVAL'],
+  ['No such file or directory', 'ENOENT'],
+  ['Not a directory', 'ENOTDIR'],
+  ['Is a directory', 'EISDIR'],
+  ['File too large', 'EFBIG'],
+  ['Cannot allocate memory', 'ENOMEM'],
   ['No space left on device', 'ENOSPC'],
   ['Disk quota exceeded', 'EDQUOT'],
   ['Permission denied', 'EACCES'],

@@ -328,6 +328,36 @@ test('bodies that come slowly hold a bounded amount together: who finds no room 
   assert.equal(await ask(), '200')
 })
 
+test('a body that comes after its answer is read to its end, and the connection serves the next request', async (t) => {
+  const listener = await listen({ host: '127.0.0.1', port: 0, secure: false })
+  t.after(() => stop(listener))
+  listener.serve((exchange) => {
+    exchange.body().catch(() => {})
+    exchange.reply.send(504, 'text/plain', exchange.target)
+  })
+  const socket = connect(listener.port)
+  t.after(() => socket.destroy())
+  let text = ''
+  const has = (path: string): Promise<void> =>
+    new Promise((resolve) => {
+      const look = (): void => {
+        if (!text.includes(path)) return
+        socket.off('data', look)
+        resolve()
+      }
+      socket.on('data', look)
+      look()
+    })
+  socket.setEncoding('utf8').on('data', (data: string) => (text += data))
+  socket.write('POST /first HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n')
+  await has('/first')
+  for (let sent = 0; sent < 200_000; sent += 50_000) {
+    await new Promise((resolve) => socket.write('x'.repeat(50_000), resolve))
+  }
+  socket.write('GET /second HTTP/1.1\r\nHost: a\r\n\r\n')
+  await has('/second')
+})
+
 test('headers of one MiB are the bound over HTTP/1.1, in the clear and over TLS', async (t) => {
   for (const secure of [false, true]) {
     const { port } = await bare(t, {}, secure)
