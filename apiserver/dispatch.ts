@@ -23,6 +23,7 @@ import {
 } from './request-info.ts'
 import { apiErrorOf, tooManyRequests } from './status.ts'
 import { writeNotFound, writeStatus } from './status-reply.ts'
+import { randomUuid } from './uuid.ts'
 import type { ApiRequest, Handler, RequestInfo, RequestScope, ResourceRegistry, UserInfo } from './types.ts'
 
 /** Paths outside the resources: discovery, health, version, OpenAPI. Returns false when the path is not one of them. */
@@ -277,15 +278,7 @@ function isHealthPath(path: string): boolean {
 /** The caller's, when it is printable and short; else a new random UUID (RFC 9562 version 4). */
 function auditId(env: Env, asked: string | undefined): string {
   if (asked !== undefined && /^[\x21-\x7e]{1,64}$/.test(asked)) return asked
-  return randomUuid(env.random.bytes(16))
-}
-
-export function randomUuid(bytes: Uint8Array): string {
-  const own = Uint8Array.from(bytes.subarray(0, 16))
-  own[6] = ((own[6] ?? 0) & 0x0f) | 0x40
-  own[8] = ((own[8] ?? 0) & 0x3f) | 0x80
-  const hex = Buffer.from(own).toString('hex')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  return randomUuid(env)
 }
 
 /** For the log. What JSON.parse says quotes its input, so a SyntaxError shows where it happened alone. */

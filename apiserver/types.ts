@@ -186,6 +186,8 @@ export interface ObjectCache {
   get(key: string): CachedObject | undefined
   /** Objects whose key starts with `prefix`, in key order. */
   list(prefix: string): readonly CachedObject[]
+  /** How many a whole resource has; `prefix` as its keys begin. */
+  count(prefix: string): number
   /** Until `revision` is in; ApiError 504 ResourceVersionTooLarge after 3 s. */
   waitUntil(revision: Revision, options: { readonly signal: AbortSignal }): Promise<void>
   /** Linearizable: asks the store for its current revision and waits for it. Returns it. */

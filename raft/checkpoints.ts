@@ -44,7 +44,8 @@ export class Checkpoints {
   constructor(options: CheckpointOptions) {
     this.#options = options
     this.#markerIndex = options.marker.index
-    // Recovered entries at or below the applied index are behind `membership`; a checkpoint is never below that index.
+    // `membership` is that of the applied index. A marker may come to lie among recovered entries below it, and carries
+    // it too: replay applies the changes in between over it once more, each of which says what the membership is then.
     this.#memberships = [{ index: options.marker.index, membership: options.membership }]
     const { entries } = options
     for (let i = 0; i < entries.length; i += recoveredPerAppend) this.appended(entries.slice(i, i + recoveredPerAppend))

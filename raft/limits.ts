@@ -18,7 +18,7 @@ export const checkpointEntries = 5_000
 export const checkpointWalBytes = 16 * 1024 * 1024
 /**
  * Bytes of entries that stay behind the marker of a member stopped in good order: what one that was a little behind then
- * still gets from the log. All the next start has to read.
+ * still gets from the log. Whole segments go, so the next start may have to read somewhat more.
  */
 export const stopCatchUpBytes = 512 * 1024
 /** WAL segments: the first is small so that a first start stays fast. */

@@ -50,6 +50,7 @@ export class ReplicaFacade implements Store {
   readonly #waiting = new Set<() => void>()
   #attached: RunningReplica | undefined
   /** Watchers while no replica is there. */
+  #lastStatus: StoreStatus = { revision: 0, compactRevision: 0, keyCount: 0 }
   #orphans: DetachedWatchers[] = []
   #floor: Revision = 0
   #resting: Timer | undefined
@@ -126,7 +127,11 @@ export class ReplicaFacade implements Store {
     const watcher = createWatcher(request, sink, this.#floor)
     if (this.#closed) {
       this.#env.scheduler.soon(() => watcher.end(new StorageError('ERR_STOPPED', 'the store is closed')))
-    } else this.#orphans.push([watcher])
+    } else {
+      // those that were cancelled meanwhile go: nobody may come to take them over for long
+      const waiting = this.#orphans.map((watchers) => watchers.filter(({ mode }) => mode !== 'ended'))
+      this.#orphans = [...waiting.filter((watchers) => watchers.length > 0), [watcher]]
+    }
     return watcher
   }
 
@@ -150,9 +155,10 @@ export class ReplicaFacade implements Store {
     return this.#callLeader(options, (store) => store.leaseTimeToLive(id, options))
   }
 
-  /** Never goes back: while a replica catches up, the revision of the one left before stands. */
+  /** Never goes back: while a replica catches up, or none runs, what the one left before said stands. */
   status(): StoreStatus {
-    const status = this.#attached?.store.status() ?? { revision: 0, compactRevision: 0, keyCount: 0 }
+    const status = this.#attached?.store.status() ?? this.#lastStatus
+    this.#lastStatus = status
     return status.revision < this.#floor ? { ...status, revision: this.#floor } : status
   }
 

@@ -59,20 +59,9 @@ const packageOf = (specifier: string): string =>
 
 const allowedPackages: Record<(typeof modules)[number], readonly string[]> = {
   raft: ['protobufjs'],
-  storage: ['level', 'classic-level', 'protobufjs', 'sorted-btree', '@grpc/grpc-js'],
-  schemas: ['zod', 'protobufjs', 'js-yaml'],
-  apiserver: [
-    'fastify',
-    '@fastify/websocket',
-    'pino',
-    'commander',
-    'yaml',
-    '@peculiar/x509',
-    'reflect-metadata',
-    'undici',
-    'zod',
-    'sorted-btree',
-  ],
+  storage: ['level', 'protobufjs', 'sorted-btree'],
+  schemas: ['protobufjs', 'js-yaml'],
+  apiserver: ['fastify', 'commander', 'yaml', '@peculiar/x509', 'reflect-metadata'],
 }
 
 function importProblem(from: string, specifier: string): string | undefined {

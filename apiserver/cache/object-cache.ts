@@ -118,6 +118,10 @@ class StoreFedCache implements WatchCache {
     return this.#find(prefix)?.objects.range(prefix) ?? []
   }
 
+  count(prefix: string): number {
+    return this.#find(prefix)?.objects.size ?? 0
+  }
+
   waitUntil(revision: Revision, options: { readonly signal: AbortSignal }): Promise<void> {
     if (this.#abort.signal.aborted) return Promise.reject(closing())
     return this.#waiters.wait(revision, options.signal)

@@ -78,7 +78,7 @@ export function storedObjects(cache: ObjectCache, registry: ResourceRegistry, st
         // one place may be served under two groups (events)
         if (prefix === undefined || seen.has(prefix)) return []
         seen.add(prefix)
-        return [{ labels: { resource: qualified(resource) }, value: cache.list(`${prefix}/`).length }]
+        return [{ labels: { resource: qualified(resource) }, value: cache.count(`${prefix}/`) }]
       })
     }),
     gauge({ name: 'etcd_debugging_mvcc_current_revision', help: 'Revision of the store.' }, () => [

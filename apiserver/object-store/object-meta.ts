@@ -11,15 +11,6 @@ export function timestamp(at: Date): string {
   return `${at.toISOString().slice(0, 19)}Z`
 }
 
-/** RFC 9562 version 4, from the environment's random source. */
-export function makeUid(env: Env): string {
-  const bytes = Uint8Array.from(env.random.bytes(16))
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80
-  const hex = Buffer.from(bytes).toString('hex')
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
-}
-
 /** No vowels and no look-alikes: generated names spell no words. */
 const suffixAlphabet = 'bcdfghjklmnpqrstvwxz2456789'
 

@@ -7,7 +7,7 @@ import { withoutEffect } from '../admission/without-effect.ts'
 import type { ApiRequest, ApiServices, StrategyContext } from '../types.ts'
 import { createEventLeases, type EventLeases } from './event-lease.ts'
 import { type FieldManager, untrackedFields } from './field-manager.ts'
-import { makeUid } from './object-meta.ts'
+import { randomUuid } from '../uuid.ts'
 import { createObjectStore, type ObjectStore } from './object-store.ts'
 import { identityTransformer, type ValueTransformer } from './value-transformer.ts'
 
@@ -53,6 +53,6 @@ export function strategyContext(
     dryRun: options.dryRun,
     subresource: options.subresource,
     warn: (message) => request.warn(message),
-    uid: () => makeUid(env),
+    uid: () => randomUuid(env),
   }
 }

@@ -55,14 +55,6 @@ export function tooLong(field: string, bytesMax: number): Cause {
   return { reason: 'FieldValueTooLong', message: `Too long: may not be more than ${bytesMax} bytes`, field }
 }
 
-export function tooMany(field: string, count: number, itemsMax: number): Cause {
-  return {
-    reason: 'FieldValueTooMany',
-    message: `Too many: ${count}: must have at most ${itemsMax} ${itemsMax === 1 ? 'item' : 'items'}`,
-    field,
-  }
-}
-
 /** Each problem once: what the type declares and what a kind's own rules say may overlap. */
 export function distinct(causes: readonly Cause[]): readonly Cause[] {
   if (causes.length < 2) return causes

@@ -1,8 +1,8 @@
-import { appendAll } from '../append.ts'
 /**
  * Syntax of names, labels and the like. Every function answers the problems, none when the text is fine, in the words of
  * apimachinery pkg/util/validation/validation.go.
  */
+import { appendAll } from '../append.ts'
 
 const dnsLabelMax = 63
 const dnsSubdomainMax = 253
@@ -11,7 +11,6 @@ const labelValueMax = 63
 
 const label = '[a-z0-9]([-a-z0-9]*[a-z0-9])?'
 const subdomain = `${label}(\\.${label})*`
-const label1035 = '[a-z]([-a-z0-9]*[a-z0-9])?'
 const qualifiedPart = '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'
 const labelValue = '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?'
 const configMapKey = '[-._a-zA-Z0-9]+'
@@ -20,7 +19,6 @@ const whole = (pattern: string): RegExp => new RegExp(`^(?:${pattern})$`)
 
 const labelPattern = whole(label)
 const subdomainPattern = whole(subdomain)
-const label1035Pattern = whole(label1035)
 const qualifiedPartPattern = whole(qualifiedPart)
 const labelValuePattern = whole(labelValue)
 const configMapKeyPattern = whole(configMapKey)
@@ -57,23 +55,6 @@ export function dnsSubdomainProblems(text: string): readonly string[] {
   if (byteLength(text) > dnsSubdomainMax) problems.push(tooManyBytes(dnsSubdomainMax))
   // The length goes first: the pattern backtracks on long hostile input.
   else if (!subdomainPattern.test(text)) problems.push(patternProblem(subdomainText, subdomain, 'example.com'))
-  return problems
-}
-
-/** Service names before relaxed names (RFC 1035: no leading digit). */
-export function dns1035LabelProblems(text: string): readonly string[] {
-  const problems: string[] = []
-  if (byteLength(text) > dnsLabelMax) problems.push(tooManyBytes(dnsLabelMax))
-  if (!label1035Pattern.test(text)) {
-    problems.push(
-      patternProblem(
-        "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
-        label1035,
-        'my-name',
-        'abc-123',
-      ),
-    )
-  }
   return problems
 }
 

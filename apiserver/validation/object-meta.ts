@@ -1,6 +1,6 @@
 import type { ObjectValue } from '../../schemas/index.ts'
 import type { Cause } from '../types.ts'
-import { duplicate, forbiddenField, immutableText, invalidValue, required, tooLong } from './field-error.ts'
+import { forbiddenField, immutableText, invalidValue, required, tooLong } from './field-error.ts'
 import {
   byteLength,
   dnsLabelProblems,
@@ -175,16 +175,3 @@ export function validateObjectMetaUpdate(object: ObjectValue, old: ObjectValue):
 }
 
 const isZero = (value: unknown): boolean => value === undefined || value === ''
-
-/** For lists whose entries must be unique by one text field: `[3].name: Duplicate value: "a"`. */
-export function validateUnique(items: readonly ObjectValue[], key: string, at: string): readonly Cause[] {
-  const causes: Cause[] = []
-  const seen = new Set<string>()
-  for (const [index, item] of items.entries()) {
-    const name = textAt(item, key)
-    if (name === '') continue
-    if (seen.has(name)) causes.push(duplicate(`${at}[${index}].${key}`, name))
-    seen.add(name)
-  }
-  return causes
-}

@@ -60,6 +60,7 @@ export async function startTestServer(
     },
     get: (key) => (frozen === undefined ? cache.get(key) : frozen.get(key)),
     list: (prefix) => cache.list(prefix),
+    count: (prefix) => cache.count(prefix),
     waitUntil: (revision, waitOptions) => cache.waitUntil(revision, waitOptions),
     fresh: (freshOptions) => cache.fresh(freshOptions),
   }
