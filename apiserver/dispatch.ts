@@ -114,7 +114,18 @@ export function createDispatcher(options: {
     if (reply.finished) return
     // half an answer cannot be taken back: the client must see that it is broken
     if (reply.started) reply.destroy()
-    else writeStatus(exchange, failure)
+    else answerWith(exchange, failure)
+  }
+
+  /** Never throws: there is nobody left to catch it. */
+  function answerWith(exchange: Exchange, failure: ApiError): void {
+    try {
+      writeStatus(exchange, failure)
+    } catch (error) {
+      env.log.error({ code: failure.code, error: describe(error) }, 'an error could not be told')
+      if (exchange.reply.started) exchange.reply.destroy()
+      else exchange.reply.send(failure.code, 'text/plain; charset=utf-8', `${failure.reason}\n`)
+    }
   }
 
   async function route(exchange: Exchange, reply: GuardedReply): Promise<void> {

@@ -75,18 +75,33 @@ export function badRequest(message: string): ApiError {
   return new ApiError(400, 'BadRequest', message)
 }
 
+/** Text of all causes of one answer; beyond, they are counted. The answer has it twice. */
+const causesCharactersMax = 2 * 1024 * 1024
+
 /** `of.resource` is the KIND here, as in Go's NewInvalid. */
 export function invalid(
   kind: { readonly group: string; readonly kind: string },
   name: string,
   causes: readonly Cause[],
 ): ApiError {
-  const texts = causes.map((cause) => `${cause.field}: ${cause.message}`)
+  const told = bounded(causes)
+  const texts = told.map((cause) => `${cause.field}: ${cause.message}`)
+  if (told.length < causes.length) texts.push(`and ${causes.length - told.length} more`)
   const list = texts.length === 1 ? texts[0] : `[${texts.join(', ')}]`
   const who = kind.group === '' ? kind.kind : `${kind.kind}.${kind.group}`
   return new ApiError(422, 'Invalid', `${who} "${name}" is invalid: ${list}`, {
-    details: { name, group: kind.group, kind: kind.kind, causes },
+    details: { name, group: kind.group, kind: kind.kind, causes: told },
   })
+}
+
+/** Of very many causes, as many as an answer of bounded size can tell; the first in any case. */
+function bounded(causes: readonly Cause[]): readonly Cause[] {
+  let characters = 0
+  const end = causes.findIndex((cause, index) => {
+    characters += cause.field.length + cause.message.length
+    return index > 0 && characters > causesCharactersMax
+  })
+  return end === -1 ? causes : causes.slice(0, end)
 }
 
 export function forbidden(of: GroupResource, name: string, why: string): ApiError {

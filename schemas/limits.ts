@@ -8,8 +8,12 @@ export const nestingDepthMax = 1_000
 /** Unknown and duplicate fields reported of one object, as in Go's decoder; later ones are only dropped. */
 export const fieldProblemsMax = 100
 
-/** JSON text that one YAML document may become, in characters: five bodies' worth; more is ERR_SYNTAX (an alias bomb). */
-export const yamlJsonCharactersMax = 16 * 1024 * 1024
+/**
+ * JSON text that one YAML document may become: so many times its own characters (without aliases it is at most three
+ * times: "\\0" and empty values), and so many besides. More is ERR_SYNTAX (an alias bomb).
+ */
+export const yamlJsonGrowthMax = 4
+export const yamlJsonCharactersExtra = 256 * 1024
 
 /** Keys that the merges (<<) of one YAML document may add. */
 export const yamlMergedKeysMax = 10_000

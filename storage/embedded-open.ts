@@ -11,7 +11,9 @@ import {
   type OpenedReplica,
   type ReplicaContext,
 } from './embedded-replica.ts'
+import { damagedKeptMax } from './limits.ts'
 import { writeManifest, type Manifest, type ManifestMember } from './manifest.ts'
+import { wantsSpace } from './replica-revival.ts'
 
 interface LostReplica {
   readonly member: ManifestMember
@@ -30,7 +32,7 @@ export function newManifest(replicas: 1 | 3, clusterId: bigint): Manifest {
  *
  * @throws StorageError ERR_DATA_DIR when there are replicas with entries and no manifest.
  */
-export async function createReplicas(context: ReplicaContext): Promise<readonly OpenedReplica[]> {
+export async function createReplicas(context: ReplicaContext): Promise<OpenedReplicas> {
   const { env, manifest, directory } = context
   const { disk } = env
   for (const member of manifest.members) await assertNoEntries(context, member)
@@ -39,11 +41,22 @@ export async function createReplicas(context: ReplicaContext): Promise<readonly 
   try {
     await disk.syncDirectory(directory)
     await writeManifest(disk, directory, manifest)
-    return opened
+    return { opened, waiting: [] }
   } catch (error) {
     await Promise.all(opened.map(closeReplica))
     throw error
   }
+}
+
+/** One that cannot be opened for want of disk space: the others go on without it. */
+export interface WaitingReplica {
+  readonly member: ManifestMember
+  readonly error: unknown
+}
+
+export interface OpenedReplicas {
+  readonly opened: readonly OpenedReplica[]
+  readonly waiting: readonly WaitingReplica[]
 }
 
 /**
@@ -52,7 +65,7 @@ export async function createReplicas(context: ReplicaContext): Promise<readonly 
  * @throws StorageError ERR_DATA_DIR when no majority is left (nothing is changed if directories are missing);
  *   ERR_FORMAT when a replica was written by a newer program.
  */
-export async function openReplicas(context: ReplicaContext): Promise<readonly OpenedReplica[]> {
+export async function openReplicas(context: ReplicaContext): Promise<OpenedReplicas> {
   const { manifest } = context
   const needed = Math.floor(manifest.members.length / 2) + 1
   const gone: LostReplica[] = []
@@ -65,36 +78,40 @@ export async function openReplicas(context: ReplicaContext): Promise<readonly Op
   const results = await Promise.allSettled(manifest.members.map((member) => openReplica(context, member)))
   const opened: OpenedReplica[] = []
   const lost: LostReplica[] = []
+  const waiting: WaitingReplica[] = []
   const fatal: unknown[] = []
   for (const [i, member] of manifest.members.entries()) {
     const result = results[i]
     if (result?.status === 'fulfilled' && result.value !== undefined) opened.push(result.value)
     else if (result?.status === 'fulfilled') lost.push({ member, damage: undefined })
     else if (isReplicaDamage(result?.reason)) lost.push({ member, damage: result?.reason })
+    else if (wantsSpace(result?.reason)) waiting.push({ member, error: result?.reason })
     else fatal.push(result?.reason)
   }
   try {
     if (fatal.length > 0) throw fatal[0]
-    if (opened.length < needed) throw noMajority(context, lost)
+    if (opened.length < needed) throw waiting.length > 0 ? waiting[0]?.error : noMajority(context, lost)
     const healthy = [...opened]
     for (const { member, damage } of lost) {
       if (damage !== undefined) await moveAside(context, member, damage)
       opened.push(await rebuildReplica(context, member, healthy))
     }
-    return opened
+    return { opened, waiting }
   } catch (error) {
     await Promise.all(opened.map(closeReplica))
     throw error
   }
 }
 
-/** Kept: a person may want to look at it. */
+/** Kept: a person may want to look at it. The oldest go, so that a disk that damages often is not filled besides. */
 async function moveAside(context: ReplicaContext, member: ManifestMember, damage: unknown): Promise<void> {
   const { disk, log } = context.env
   const path = replicaPath(context, member)
-  let number = 1
-  while (await disk.exists(`${path}.damaged-${number}`)) number++
-  const kept = `${path}.damaged-${number}`
+  const numbers = (await disk.list(context.directory))
+    .flatMap((name) => (name.startsWith(`${member.name}.damaged-`) ? [Number(name.split('-').at(-1))] : []))
+    .sort((a, b) => a - b)
+  for (const old of numbers.slice(0, -damagedKeptMax + 1)) await disk.removeTree(`${path}.damaged-${old}`)
+  const kept = `${path}.damaged-${(numbers.at(-1) ?? 0) + 1}`
   log.error({ replica: member.name, kept, error: damage }, 'a replica is damaged: moved aside, it will be rebuilt')
   await disk.rename(path, kept)
   await disk.syncDirectory(context.directory)

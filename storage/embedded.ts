@@ -11,7 +11,7 @@ import { openLevelBackend } from './backend-level.ts'
 import type { OpenBackend } from './backend/replica-backend.ts'
 import { assertDataDirUnused, DataDirLock, type ProcessTable } from './data-dir-lock.ts'
 import { ReplicaFacade, type RunningReplica } from './embedded-facade.ts'
-import { createReplicas, newManifest, openReplicas } from './embedded-open.ts'
+import { createReplicas, newManifest, type OpenedReplicas, openReplicas } from './embedded-open.ts'
 import {
   closeReplica,
   isCorruption,
@@ -110,7 +110,7 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   const lock = await DataDirLock.acquire({ disk, random, processes, directory })
   let found: 'nothing' | 'a store' | undefined
   let store: ReplicatedStore
-  let opened: readonly OpenedReplica[]
+  let opened: OpenedReplicas
   try {
     // Read again under the lock: whoever had it in between may have made it.
     const existing = await readManifest(disk, directory)
@@ -175,7 +175,7 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
   }
 
   /** The replica with the most up-to-date log stands for election at once. On failure everything is closed again. */
-  async start(opened: readonly OpenedReplica[]): Promise<void> {
+  async start({ opened, waiting: without }: OpenedReplicas): Promise<void> {
     const best = mostUpToDate(opened)
     const ordered = [best, ...opened.filter((replica) => replica !== best)]
     const waiting = new Set(ordered)
@@ -186,6 +186,11 @@ class ReplicatedStore extends ReplicaFacade implements EmbeddedStore {
       }
       this.#running.get(best.member.id)?.node.campaign()
       await this.#untilReady()
+      for (const { member, error } of without) {
+        this.#options.env.log.error({ replica: member.name, error }, 'started without a replica that has no disk space')
+        this.#errors.set(member.id, error instanceof Error ? error : new Error(String(error)))
+        this.#revival?.ended(member, error)
+      }
     } catch (error) {
       await Promise.all([...waiting].map(closeReplica))
       await this.discard()

@@ -31,3 +31,5 @@ export const leaseStallMs = 1000
 export const leaseExpiryPeriodMs = 500
 /** A replica that ended for want of space is started again after this time, as often as it takes. */
 export const replicaRevivalMs = 5_000
+/** Damaged directories of one replica that are kept for a person to look at; the oldest goes. */
+export const damagedKeptMax = 2

@@ -51,7 +51,8 @@ export class ReplicaRevival {
   }
 }
 
-function wantsSpace(error: unknown): boolean {
+/** True when the cause is a want of disk space. */
+export function wantsSpace(error: unknown): boolean {
   if (error instanceof DiskError) return spaceCodes.has(error.code)
   return error instanceof Error && error.cause !== undefined && wantsSpace(error.cause)
 }

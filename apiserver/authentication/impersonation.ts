@@ -23,9 +23,9 @@ interface Claim {
  * @throws ApiError 403 for a part the caller may not be; 400 for groups, uid or extra without a user.
  */
 export function actingUser(exchange: Pick<Exchange, 'headers' | 'values'>, caller: UserInfo, by: Authorizer): UserInfo {
-  const name = exchange.headers['impersonate-user'] ?? ''
+  const name = exchange.values('impersonate-user')[0] ?? ''
   const groups = exchange.values('impersonate-group')
-  const uid = exchange.headers['impersonate-uid'] ?? ''
+  const uid = exchange.values('impersonate-uid')[0] ?? ''
   const extra = extraOf(exchange)
   if (name === '') {
     if (groups.length === 0 && uid === '' && Object.keys(extra).length === 0) return caller

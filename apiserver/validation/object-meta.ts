@@ -90,9 +90,12 @@ export function validateAnnotations(metadata: ObjectValue, at: string): readonly
   return causes
 }
 
+const controllerCausesMax = 8
+
 function validateOwnerReferences(metadata: ObjectValue, at: string): readonly Cause[] {
   const causes: Cause[] = []
   let controller: string | undefined
+  let controllers = 0
   for (const [index, reference] of objectsAt(metadata, 'ownerReferences').entries()) {
     const where = `${at}[${index}]`
     const apiVersion = textAt(reference, 'apiVersion')
@@ -110,6 +113,8 @@ function validateOwnerReferences(metadata: ObjectValue, at: string): readonly Ca
     if (flagAt(reference, 'controller')) {
       const name = `${textAt(reference, 'kind')}/${textAt(reference, 'name')}`
       if (controller !== undefined) {
+        // each says all references: of thousands, the first few are told
+        if (++controllers > controllerCausesMax) continue
         const text = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${name}`
         causes.push(invalidValue(at, valueAt(metadata, 'ownerReferences'), text))
       } else controller = name

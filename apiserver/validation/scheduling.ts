@@ -159,6 +159,9 @@ function validatePodAffinityTerm(term: ObjectValue, at: string): readonly Cause[
 
 export function validateTopologySpread(constraints: readonly ObjectValue[], at: string): readonly Cause[] {
   const causes: Cause[] = []
+  const pairOf = (constraint: ObjectValue): string =>
+    JSON.stringify([textAt(constraint, 'topologyKey'), textAt(constraint, 'whenUnsatisfiable')])
+  const lastOf = new Map(constraints.map((constraint, index) => [pairOf(constraint), index]))
   for (const [index, constraint] of constraints.entries()) {
     const where = `${at}[${index}]`
     const key = textAt(constraint, 'topologyKey')
@@ -168,10 +171,8 @@ export function validateTopologySpread(constraints: readonly ObjectValue[], at: 
     if (action === '') {
       causes.push(notSupported(`${where}.whenUnsatisfiable`, action, ['DoNotSchedule', 'ScheduleAnyway']))
     }
-    const again = constraints
-      .slice(index + 1)
-      .some((other) => textAt(other, 'topologyKey') === key && textAt(other, 'whenUnsatisfiable') === action)
-    if (again) causes.push(duplicate(`${where}.{topologyKey, whenUnsatisfiable}`, `{${key}, ${action}}`))
+    if (lastOf.get(pairOf(constraint)) !== index)
+      causes.push(duplicate(`${where}.{topologyKey, whenUnsatisfiable}`, `{${key}, ${action}}`))
     const minDomains = numberAt(constraint, 'minDomains')
     appendAll(causes, positive(minDomains, `${where}.minDomains`))
     if (minDomains !== undefined && action !== 'DoNotSchedule') {

@@ -1,5 +1,5 @@
 import { SchemaError } from '../errors.ts'
-import { nestingDepthMax, yamlJsonCharactersMax, yamlMergedKeysMax } from '../limits.ts'
+import { nestingDepthMax, yamlJsonCharactersExtra, yamlJsonGrowthMax, yamlMergedKeysMax } from '../limits.ts'
 import type { FieldProblem, TypeDescriptor } from '../types.ts'
 import { decodeJson, type Decoded, type DecodeOptions } from './decode.ts'
 import { decodeUtf8 } from './reader.ts'
@@ -24,7 +24,7 @@ export async function decodeYaml(bytes: Uint8Array, type: TypeDescriptor, option
     }
   }
   const { document, duplicate } = await load(text)
-  const decoded = decodeJson(new TextEncoder().encode(jsonOf(document)), type, options)
+  const decoded = decodeJson(new TextEncoder().encode(jsonOf(document, text.length)), type, options)
   return duplicate === undefined ? decoded : { ...decoded, problems: [duplicate, ...decoded.problems] }
 }
 
@@ -52,12 +52,13 @@ async function load(text: string): Promise<{ readonly document: unknown; readonl
 }
 
 /** @throws SchemaError ERR_SYNTAX when aliases make far more of the document than was sent. */
-function jsonOf(document: unknown): string {
+function jsonOf(document: unknown, sent: number): string {
+  const charactersMax = yamlJsonGrowthMax * sent + yamlJsonCharactersExtra
   const parts: string[] = []
   let characters = 0
   const put = (text: string): void => {
     characters += text.length
-    if (characters > yamlJsonCharactersMax) {
+    if (characters > charactersMax) {
       throw new SchemaError('ERR_SYNTAX', 'yaml: document contains excessive aliasing')
     }
     parts.push(text)

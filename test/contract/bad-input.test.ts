@@ -117,7 +117,16 @@ const cases: readonly Case[] = [
     ),
     code: 422,
     reason: 'Invalid',
-    message: /metadata\.labels: Invalid value: "-149999"/,
+    message: /metadata\.labels: Invalid value: "-0".*, and \d+ more\]$/,
+  },
+  {
+    name: 'two thousand controlling owners',
+    body: map(
+      `"metadata":{"name":"x","ownerReferences":[${Array.from({ length: 2000 }, (_, n) => `{"apiVersion":"v1","kind":"X","name":"n${n}","uid":"u${n}","controller":true}`).join(',')}]}`,
+    ),
+    code: 422,
+    reason: 'Invalid',
+    message: /Only one reference can have Controller set to true\. Found "true" in references for X\/n0 and X\/n1/,
   },
   {
     name: 'an integer of a million digits',

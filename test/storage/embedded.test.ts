@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, cp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'node:test'
 import { summarizeWal } from '../../raft/index.ts'
@@ -202,6 +202,40 @@ for (const [what, damage] of [
     }))
 }
 
+for (const [what, path] of [
+  ['CURRENT', 'CURRENT'],
+  ['CHECKPOINT', 'state-000001/CHECKPOINT'],
+  ['log', 'wal'],
+] as const) {
+  test(`a replica whose ${what} is a file of another kind is rebuilt`, () =>
+    inDirectory(async (directory) => {
+      let store = await open(directory)
+      await put(store, 'k')
+      await store.close()
+      const there = join(directory, 'replica-2', path)
+      await rm(there, { recursive: true })
+      if (path === 'wal') await writeFile(there, '')
+      else await mkdir(there)
+      store = await open(directory)
+      await put(store, 'after')
+      await assertEqualReplicas(store)
+      await store.close()
+    }))
+}
+
+test('of the damaged directories of a replica the newest two are kept', () =>
+  inDirectory(async (directory) => {
+    for (let round = 0; round < 4; round++) {
+      const store = await open(directory)
+      await put(store, `k${round}`)
+      await store.close()
+      await rm(join(directory, 'replica-2', 'wal'), { recursive: true })
+    }
+    await (await open(directory)).close()
+    const kept = (await readdir(directory)).filter((name) => name.includes('damaged')).sort()
+    assert.deepEqual(kept, ['replica-2.damaged-3', 'replica-2.damaged-4'])
+  }))
+
 async function flipByte(path: string, at: number): Promise<void> {
   const bytes = await readFile(path)
   bytes[at] = (bytes[at] ?? 0) ^ 1
@@ -212,7 +246,7 @@ async function flipByte(path: string, at: number): Promise<void> {
 async function rebuiltLog(directory: string, name: string) {
   const manifest = await readManifest(env.disk, directory)
   assert.ok(manifest)
-  const opened = await openReplicas({ env, directory, manifest, openBackend: openLevelBackend })
+  const { opened } = await openReplicas({ env, directory, manifest, openBackend: openLevelBackend })
   for (const replica of opened) await closeReplica(replica)
   return summarizeWal({ disk: env.disk, directory: join(directory, name, 'wal') })
 }

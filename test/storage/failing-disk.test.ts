@@ -131,6 +131,29 @@ test('replicas that ended on a full disk come back by themselves when there is s
   assert.equal(sim.machine.disk.changeCount, changeCount)
 })
 
+test('a start goes on without the one replica whose disk is full, which joins when there is space', async () => {
+  const sim = new SimStore(seed, { raft, revive: true })
+  let store = await sim.open()
+  await sim.put(store, 'before', 'x')
+  await sim.call(() => store.close())
+  sim.machine.disk.faults.push({ operation: 'write', code: 'ENOSPC', path: /replica-2/ })
+  sim.machine.disk.faults.push({ operation: 'open', code: 'ENOSPC', path: /replica-2/ })
+  store = await sim.open()
+  await sim.put(store, 'without', 'x')
+  assert.deepEqual(
+    store.replicas().map(({ state }) => state),
+    ['running', 'broken', 'running'],
+  )
+  sim.machine.disk.faults.length = 0
+  await sim.run(30_000)
+  await sim.put(store, 'with', 'x')
+  await sim.run(5_000)
+  assert.ok(store.replicas().every(({ state }) => state === 'running'))
+  const hashes = await sim.call(() => Promise.all(store.replicas().map(({ id }) => store.hash(id))))
+  for (const hash of hashes) assert.deepEqual(hash, hashes[0])
+  assert.deepEqual((await sim.keys(store)).sort(), ['before', 'with', 'without'])
+})
+
 test('watches begun while no replica runs end when the store closes', async () => {
   const sim = new SimStore(seed, { replicas: 1 })
   const store = await sim.open()

@@ -77,6 +77,11 @@ test('whoever is impersonated has their own rights, not those of the administrat
   assert.equal(anonymous.code, 403)
 })
 
+test('of several users the first is meant', async () => {
+  const review = (await whoAmI(['Impersonate-User', 'bob', 'Impersonate-User', 'alice'])) as { username: string }
+  assert.equal(review.username, 'bob')
+})
+
 test('a header behind thousands of others counts: whoever it names is not served as the caller', async () => {
   const many = Array.from({ length: 3000 }, (_, index) => [`x-${index}`, 'y']).flat()
   const answer = await ask('GET', '/api/v1/pods', [...many, 'Impersonate-User', 'bob'])

@@ -62,12 +62,15 @@ test('block and quoted text arrives as written', async () => {
 })
 
 test('what is no single YAML mapping, too deep, or a bomb is refused', async () => {
+  let laughs = `${head}data:\n  a0: &a0 [x,x,x,x,x,x,x,x,x]\n`
+  for (let level = 1; level < 12; level++) laughs += `  a${level}: &a${level} [${`*a${level - 1},`.repeat(9)}]\n`
   const bomb = `${head}data:\n  a: &a "${'x'.repeat(100_000)}"\n  b: [${'*a,'.repeat(1000)}]\n`
   const cases: readonly (readonly [string, string, RegExp])[] = [
     ['a: b: c', 'ERR_SYNTAX', /^error converting YAML to JSON: yaml: line 1: /],
     [`${head}---\n${head}`, 'ERR_SYNTAX', /single document/],
     [`a: ${'['.repeat(20_000)}`, 'ERR_DEPTH', /exceeded max depth/],
     [bomb, 'ERR_SYNTAX', /excessive aliasing/],
+    [laughs, 'ERR_SYNTAX', /excessive aliasing/],
     [`${head}data: {a: .nan}`, 'ERR_SYNTAX', /no JSON form/],
     [`${head}data: {a: !!js/function 'x'}`, 'ERR_SYNTAX', /unknown tag/],
   ]
