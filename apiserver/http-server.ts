@@ -37,7 +37,7 @@ export interface Listener {
   readonly port: number
   /** Only a secure listener: nobody gets through the handshake before the first call. */
   setTls(material: TlsMaterial): void
-  /** From here on requests go to `handler`; before, connections wait in vain. Call it once. */
+  /** From here on requests go to `handler`; before, handshakes wait and plain requests get 503. Call it once, TLS set. */
   serve(handler: ExchangeHandler): void
   /** No new connections; idle ones close, busy ones after their last answer. Resolves when all are gone. */
   drain(): Promise<void>
@@ -102,6 +102,7 @@ export async function listen(options: {
   const limits = { ...defaultLimits, ...options.limits }
   const bodies = new BodyBudget(limits.requestBodiesBytesMax)
   const server = options.secure ? createSecure(limits) : createPlain(limits)
+  const beginHandshakes = options.secure ? holdHandshakes(server) : () => undefined
   server.maxConnections = limits.connectionsMax
   server.on(options.secure ? 'secureConnection' : 'connection', (socket: Socket) => {
     connections.add(socket)
@@ -202,6 +203,7 @@ export async function listen(options: {
     },
     serve(to) {
       handler = to
+      beginHandshakes()
     },
     drain() {
       draining ??= closeAll()
@@ -239,6 +241,30 @@ function createSecure(limits: ConnectionLimits): Http2SecureServer {
   // read when a connection or the listening begins; this constructor does not take them
   Object.assign(server, http1Bounds(limits), everyHeader)
   return server
+}
+
+/**
+ * Connections wait, as they would for a process that has not come to accept them yet: without a certificate each
+ * handshake would fail, and clients that find a server failing stay away longer than from one that is slow to answer.
+ *
+ * @returns What lets them go on.
+ */
+function holdHandshakes(server: Http2SecureServer | HttpServer): () => void {
+  const handshakes = server.listeners('connection')
+  server.removeAllListeners('connection')
+  const begin = (socket: Socket): void => {
+    for (const handshake of handshakes) handshake.call(server, socket)
+  }
+  let held: Socket[] | undefined = []
+  server.on('connection', (socket: Socket) => {
+    if (held === undefined) begin(socket)
+    else held.push(socket)
+  })
+  return () => {
+    const waiting = held ?? []
+    held = undefined
+    for (const socket of waiting) if (!socket.destroyed) begin(socket)
+  }
 }
 
 function createPlain(limits: ConnectionLimits): HttpServer {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { connect, type ClientHttp2Session, constants } from 'node:http2'
 import { request as httpsRequest } from 'node:https'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { connect as connectTls } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import test, { after, before } from 'node:test'
 import { createIssuer, type KeyPair } from '../../../apiserver/certificates/issuer-node.ts'
@@ -360,4 +361,24 @@ test('draining closes idle connections at once and busy ones after their answer'
   finish?.()
   assert.equal(await answered, 'done')
   await drained
+})
+
+test('a client that connects before there is a certificate waits for it, and is served', async (t) => {
+  const listener = await listen({ host: '127.0.0.1', port: 0, secure: true })
+  t.after(async () => {
+    listener.destroy()
+    await listener.drain()
+  })
+  const early = connectTls({ port: listener.port, rejectUnauthorized: false, ALPNProtocols: ['http/1.1'] })
+  t.after(() => early.destroy())
+  await new Promise((resolve) => early.once('connect', resolve))
+  const answered = new Promise<string>((resolve, reject) => {
+    early.once('data', (data: Buffer) => resolve(data.toString()))
+    early.once('error', reject)
+  })
+  early.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  const { certificate, key } = serverPair
+  listener.setTls({ certificate, key, clientAuthority: authority.certificate })
+  listener.serve(({ reply }) => reply.send(200, 'text/plain', 'waited'))
+  assert.match(await answered, /^HTTP\/1\.1 200 /)
 })
