@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { silentLogger } from '../../../raft/env.ts'
+import { type Disk, silentLogger } from '../../../raft/env.ts'
 import { createRaftNode } from '../../../raft/node.ts'
 import { openWal } from '../../../raft/wal/index.ts'
 import { ListMachine } from '../../raft/list-machine.ts'
@@ -103,4 +103,27 @@ test('an unsynced name or sector may be lost in a crash, a synced one never is',
     if (!node.disk.paths().includes('d/new')) lostNames++
   }
   assert.ok(lostNames > 5 && lostNames < 35 && lostSectors > 20)
+})
+
+test('a rename that outlives a crash moved its own file, never an older one of the same name', async () => {
+  for (let seed = 1; seed <= 40; seed++) {
+    const simulation = createSimulation(seed)
+    const node = new SimNode(simulation, 'n1')
+    const write = async (disk: Disk, path: string, value: number): Promise<void> => {
+      const file = await disk.open(path, 'create')
+      await file.write([Buffer.alloc(10, value)], 0)
+      await file.sync()
+    }
+    const { disk } = node.boot()
+    await simulation.finish(disk.makeDirectory('d'))
+    await simulation.finish(disk.open('d/file.tmp', 'create'))
+    await simulation.finish(disk.syncDirectory('d'))
+    await simulation.finish(disk.removeTree('d/file.tmp'))
+    await simulation.finish(write(disk, 'd/file.tmp', 7))
+    await simulation.finish(disk.rename('d/file.tmp', 'd/file'))
+    node.crash()
+    if (!node.disk.paths().includes('d/file')) continue
+    const bytes = await simulation.finish(node.boot().disk.readFile('d/file'))
+    assert.deepEqual(Buffer.from(bytes), Buffer.alloc(10, 7), `seed ${seed}`)
+  }
 })

@@ -214,19 +214,22 @@ export class SimDisk {
     this.#changes.push({ unsynced: new Set(paths.map(parentOf)), apply })
   }
 
-  /** A directory moves with everything in it. */
+  /**
+   * A directory moves with everything in it. What moves is the file, not whatever has its name when this becomes durable:
+   * changes of one directory may be lost one by one, an older file under the same name included.
+   */
   #rename(from: string, to: string): void {
     const inside = [...this.#directories].filter((it) => it === from || it.startsWith(`${from}/`))
     for (const directory of inside) {
       this.#directories.delete(directory)
       this.#directories.add(to + directory.slice(from.length))
     }
-    const moves = this.paths().filter((path) => path === from || path.startsWith(`${from}/`))
+    const moves = this.paths()
+      .filter((path) => path === from || path.startsWith(`${from}/`))
+      .map((path) => ({ path, file: this.#find(path) }))
     this.#change([from, to], (names) => {
-      for (const path of moves) {
-        const file = names.get(path)
-        if (!file) continue
-        names.delete(path)
+      for (const { path, file } of moves) {
+        if (names.get(path) === file) names.delete(path)
         names.set(to + path.slice(from.length), file)
       }
     })
