@@ -299,6 +299,7 @@ function createApi(options: {
     handlerFor,
     paths: createPaths({
       env,
+      turns: responder.turns,
       checks,
       discovery: new DiscoveryPaths({ api, serverAddress: options.serverAddress }),
       api,

@@ -7,6 +7,7 @@ import type { PathHandler } from './dispatch.ts'
 import { type HealthCheck, serveHealth } from './health.ts'
 import { goJson } from './status.ts'
 import { versionInfo } from './version.ts'
+import type { WorkTurns } from './work-turns.ts'
 
 /** Everything that is not a resource. */
 export function createPaths(options: {
@@ -14,6 +15,7 @@ export function createPaths(options: {
   readonly discovery: DiscoveryPaths
   readonly api: ServedApi
   readonly env: Env
+  readonly turns: WorkTurns
   /** The text of /metrics. */
   readonly metrics: () => string
 }): PathHandler {

@@ -43,6 +43,19 @@ export class WorkTurns {
     if (this.#taken && this.#env.clock.monotonicMs() < this.#untilMs) this.#waiting.shift()?.()
   }
 
+  /** Long work in steps, each well below a slice. */
+  async run<Result>(steps: Generator<undefined, Result>): Promise<Result> {
+    let slice = this.begin()
+    for (;;) {
+      const step = steps.next()
+      if (step.done === true) {
+        this.pass()
+        return step.value
+      }
+      if (slice.spent()) slice = await this.next()
+    }
+  }
+
   #take(): void {
     this.#taken = true
     this.#untilMs = this.#env.clock.monotonicMs() + sliceMs

@@ -108,22 +108,22 @@ export async function openEmbeddedStore(options: EmbeddedStoreOptions): Promise<
   await assertDataDirUnused({ disk, processes, directory })
   assertReplicaCount(directory, await readManifest(disk, directory), replicas)
   const lock = await DataDirLock.acquire({ disk, random, processes, directory })
-  let found: 'nothing' | 'a store' | undefined
+  let made = false
   let store: ReplicatedStore
   let opened: OpenedReplicas
   try {
     // Read again under the lock: whoever had it in between may have made it.
     const existing = await readManifest(disk, directory)
-    found = existing === undefined ? 'nothing' : 'a store'
+    made = existing === undefined
     assertReplicaCount(directory, existing, replicas)
     const manifest = existing ?? newManifest(replicas, Buffer.from(random.bytes(8)).readBigUInt64BE())
     const openBackend = options.openBackend ?? openLevelBackend
     const context = { env, directory, manifest, openBackend, segments: options.raft }
-    opened = await (existing === undefined ? createReplicas(context) : openReplicas(context))
-    store = new ReplicatedStore(options, context, lock, existing === undefined)
+    opened = await (made ? createReplicas(context) : openReplicas(context))
+    store = new ReplicatedStore(options, context, lock, made)
   } catch (error) {
     try {
-      if (found === 'nothing') await options.onDiscard?.()
+      if (made) await options.onDiscard?.()
     } finally {
       await lock.release()
     }

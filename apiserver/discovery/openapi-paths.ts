@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { encodeOpenApiV2, openApiV2Document, openApiV3Document, resourceGroups } from '../../schemas/index.ts'
 import type { Env } from '../../storage/index.ts'
 import { ApiError, methodNotAllowed } from '../errors.ts'
-import { inSlices } from '../slices.ts'
 import { goJson } from '../status.ts'
 import type { ApiReply, ApiRequest } from '../types.ts'
 import { gitVersion } from '../version.ts'
+import type { WorkTurns } from '../work-turns.ts'
 import { matches } from './discovery-paths.ts'
 import { acceptClauses, acceptsJson } from './media-clause.ts'
 
@@ -29,14 +29,16 @@ const yearSeconds = 31_536_000
 /** /openapi/v2, /openapi/v3 and one document per group version (KEP-2896; kube-openapi handler3). Documents are made when first asked for. */
 export class OpenApiPaths {
   readonly #env: Env
+  readonly #turns: WorkTurns
   /** Bounded by the group versions served. */
   readonly #documents = new Map<string, Document>()
 
   /** Made once, on the first question: only old clients ask. */
   #whole: Promise<WholeDocument> | undefined
 
-  constructor(options: { readonly env: Env }) {
+  constructor(options: { readonly env: Env; readonly turns: WorkTurns }) {
     this.#env = options.env
+    this.#turns = options.turns
   }
 
   /** False: not an OpenAPI path, or no such group version. */
@@ -69,7 +71,7 @@ export class OpenApiPaths {
     if (clause === undefined) {
       throw notAcceptable(`only the following media types are accepted: application/json, ${protobufV2}`)
     }
-    this.#whole ??= inSlices(this.#env, makeVersion2())
+    this.#whole ??= this.#turns.run(makeVersion2())
     const whole = await this.#whole
     const binary = clause.type === protobufV2
     const etag = `"${whole.hash}"`
@@ -80,17 +82,21 @@ export class OpenApiPaths {
   }
 
   async #index(request: ApiRequest, reply: ApiReply): Promise<void> {
+    const body = goJson({ paths: await this.#turns.run(this.#indexPaths()) })
+    const etag = `"${hashOf(body)}"`
+    if (matches(request.headers['if-none-match'], etag)) reply.send(304, '', '', { ETag: etag })
+    else reply.send(200, 'application/json', body, { ETag: etag, Vary: 'Accept' })
+  }
+
+  /** Makes the documents that nobody has asked for yet: each takes some milliseconds. */
+  *#indexPaths(): Generator<undefined, Record<string, object>> {
     const paths: Record<string, object> = {}
     for (const name of documentNames().sort()) {
       const document = this.#document(name)
       paths[name] = { serverRelativeURL: `/openapi/v3/${name}?hash=${document?.hash ?? ''}` }
-      // each takes some milliseconds: let others have their turn
-      await new Promise<void>((resolve) => this.#env.scheduler.soon(resolve))
+      yield
     }
-    const body = goJson({ paths })
-    const etag = `"${hashOf(body)}"`
-    if (matches(request.headers['if-none-match'], etag)) reply.send(304, '', '', { ETag: etag })
-    else reply.send(200, 'application/json', body, { ETag: etag, Vary: 'Accept' })
+    return paths
   }
 
   /** With the right ?hash= the answer may be kept for ever; a wrong one is sent to the right one. */

@@ -7,22 +7,17 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
-import { findProgram } from '../external.ts'
-import { repositoryRoot } from '../repository.ts'
-import { runCommand, testSteps } from './client-program.ts'
+import { testSteps } from './client-program.ts'
+import { go, goDirectory, installGo, runGo } from './go-modules.ts'
 
-const directory = join(repositoryRoot(), 'test/compat/client-go')
-const variables = { GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly' }
-const buildLimitMs = 8 * 60_000
 const build = mkdtempSync(join(tmpdir(), 'trireme-client-go-'))
-const go = findProgram('go')
 
 after(() => rmSync(build, { recursive: true, force: true }))
 
 /** The newest client-go wants a recent Go, and its modules a way to a module proxy (or to be on this machine already). */
 async function hindrance(): Promise<string | undefined> {
   if (go === undefined) return undefined
-  const download = await runCommand(go, ['mod', 'download'], { directory, variables, limitMs: buildLimitMs })
+  const download = await runGo(['mod', 'download'])
   return download.failed ? `its modules cannot be had: ${download.output.trim().split('\n').at(-1)}` : undefined
 }
 
@@ -32,21 +27,17 @@ testSteps({
   program: {
     name: 'client-go',
     path: go,
-    version: /k8s\.io\/client-go (\S+)/.exec(readFileSync(join(directory, 'go.mod'), 'utf8'))?.[1] ?? '',
-    install: 'install Go 1.26 or newer as go',
+    version: /k8s\.io\/client-go (\S+)/.exec(readFileSync(join(goDirectory, 'go.mod'), 'utf8'))?.[1] ?? '',
+    install: installGo,
     ...(unusable !== undefined && { unusable }),
   },
-  directory,
-  steps: [...readFileSync(join(directory, 'main.go'), 'utf8').matchAll(/^\t\t\{"([^"]+)",/gm)].map(
+  directory: goDirectory,
+  steps: [...readFileSync(join(goDirectory, 'main.go'), 'utf8').matchAll(/^\t\t\{"([^"]+)",/gm)].map(
     ([, name]) => name ?? '',
   ),
   async prepare() {
     const binary = join(build, 'client')
-    const built = await runCommand(go ?? '', ['build', '-o', binary, '.'], {
-      directory,
-      variables,
-      limitMs: buildLimitMs,
-    })
+    const built = await runGo(['build', '-o', binary, '.'])
     assert.ok(!built.failed, built.output)
     return { command: binary, args: [] }
   },

@@ -2,22 +2,16 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { findProgram, testWith } from '../external.ts'
+import { testWith } from '../external.ts'
 import { repositoryRoot } from '../repository.ts'
-import { runCommand } from './client-program.ts'
+import { go, goDirectory, installGo, runGo } from './go-modules.ts'
 
 const data = join(repositoryRoot(), 'schemas/data')
-/** Its go.mod says which version of the modules. */
-const directory = join(repositoryRoot(), 'test/compat/client-go')
-const variables = { GOTOOLCHAIN: 'local', GOFLAGS: '-mod=readonly' }
-const go = findProgram('go')
-
 /** Where the sources of a module lie; undefined when they cannot be had. */
 async function moduleFolder(module: string): Promise<string | undefined> {
   if (go === undefined) return undefined
-  const options = { directory, variables, limitMs: 5 * 60_000 }
-  if ((await runCommand(go, ['mod', 'download', module], options)).failed) return undefined
-  const found = await runCommand(go, ['list', '-m', '-f', '{{.Dir}}', module], options)
+  if ((await runGo(['mod', 'download', module])).failed) return undefined
+  const found = await runGo(['list', '-m', '-f', '{{.Dir}}', module])
   return found.failed ? undefined : found.output.trim()
 }
 
@@ -80,12 +74,12 @@ function difference([name, number, type]: FieldLine, published: ProtoField | und
   return ''
 }
 
-const version = /k8s\.io\/api (\S+)/.exec(readFileSync(join(directory, 'go.mod'), 'utf8'))?.[1] ?? ''
+const version = /k8s\.io\/api (\S+)/.exec(readFileSync(join(goDirectory, 'go.mod'), 'utf8'))?.[1] ?? ''
 const program = {
   name: 'published types',
   path: go,
   version,
-  install: 'install Go 1.26 or newer as go',
+  install: installGo,
   ...(go !== undefined &&
     (api === undefined || machinery === undefined) && {
       unusable: 'the modules k8s.io/api and apimachinery cannot be had',
